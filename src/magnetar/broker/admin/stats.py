@@ -69,11 +69,12 @@ class Wanted:
     )
 
     @classmethod
-    def by(cls, request: Request) -> "Wanted":
+    def by(cls, request: Request, *, publishers: bool = True) -> "Wanted":
+        """What a request asks for; ``publishers``: whether anybody is shown them."""
         return cls(
             backlog_size=request.flag("subscriptionBacklogSize", default=True),
             earliest_in_backlog=request.flag("getEarliestTimeInBacklog"),
-            publishers=not request.flag("excludePublishers"),
+            publishers=publishers and not request.flag("excludePublishers"),
             consumers=not request.flag("excludeConsumers"),
         )
 

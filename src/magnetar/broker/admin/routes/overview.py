@@ -52,9 +52,10 @@ async def _live(admin: AdminServices, topic: TopicName, now: float) -> dict[str,
         rates.tick(str(name), stats, now)
         return rates.of(str(name))
 
+    wanted = Wanted(publishers=admin.metrics.publishers)
     if await admin.access.partitions(topic):
-        return await partitioned_shown(admin, topic, Wanted(), rates_of, each=True)
-    return await topic_shown(admin, topic, Wanted(), rates_of)
+        return await partitioned_shown(admin, topic, wanted, rates_of, each=True)
+    return await topic_shown(admin, topic, wanted, rates_of)
 
 
 def _topic(request: Request) -> TopicName | None:

@@ -32,17 +32,21 @@ _NO_RATES: Final[TopicRates] = {}
 @reads(*Wanted.QUERY)
 async def get(admin: AdminServices, request: Request) -> Reply:
     """Show the counters, rates, producers, subscriptions and consumers of a topic."""
-    name, wanted = arguments.topic(request), Wanted.by(request)
+    name, wanted = arguments.topic(request), _wanted(admin, request)
     return shown(await topic_shown(admin, name, wanted, last_minute(admin)))
 
 
 @reads(*Wanted.QUERY, Query("perPartition", "boolean"))
 async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
     """Show the sum of the stats of all partitions, and those of each."""
-    topic, wanted = arguments.topic(request), Wanted.by(request)
+    topic, wanted = arguments.topic(request), _wanted(admin, request)
     each = request.flag("perPartition", default=True)
     found = await partitioned_shown(admin, topic, wanted, last_minute(admin), each=each)
     return await shown_in_turns(found)
+
+
+def _wanted(admin: AdminServices, request: Request) -> Wanted:
+    return Wanted.by(request, publishers=admin.metrics.publishers)
 
 
 async def topic_shown(

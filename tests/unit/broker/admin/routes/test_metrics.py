@@ -48,6 +48,19 @@ async def test_metrics_of_managed_ledgers_may_be_left_out():
         assert "pulsar_ml_AddEntry" not in await scrape()
 
 
+async def test_publishers_may_be_left_out_of_stats():
+    for shown in (True, False):
+        async with (
+            LocalBroker(settings={"exposePublisherStats": shown}) as broker,
+            Client(broker.service_url) as client,
+            aiohttp.ClientSession() as http,
+        ):
+            await client.create_producer("a")
+            url = f"{broker.web_url}/admin/v2/persistent/public/default/a/stats"
+            async with http.get(url) as answer:
+                assert bool((await answer.json())["publishers"]) is shown
+
+
 async def test_an_answer_may_be_told_again():
     async with scraping(metricsBufferResponse=True) as (client, scrape, clock):
         before = await scrape()
