@@ -2,7 +2,7 @@
 
 import { credentials, needSignIn } from "./session.js";
 
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(status, reason) {
     super(reason);
     this.status = status;

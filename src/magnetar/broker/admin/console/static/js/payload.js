@@ -2,7 +2,7 @@
 
 import { pretty } from "./format.js";
 
-export const bytesOf = (base64) => Uint8Array.from(atob(base64 ?? ""), (char) => char.charCodeAt(0));
+const bytesOf = (base64) => Uint8Array.from(atob(base64 ?? ""), (char) => char.charCodeAt(0));
 
 /** Lines of 16 bytes, with where they stand and what letters they are. */
 export function hex(bytes) {

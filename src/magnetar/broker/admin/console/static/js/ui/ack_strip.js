@@ -20,15 +20,18 @@ export function ackStrip() {
     const from = Math.max(0, mark - Math.max(Math.ceil(beyond * 0.25), SHOWN_MIN - beyond));
     const span = Math.max(1, length - from);
     const x = (index) => ((index - from) / span) * WIDTH;
-    const block = (kind, first, last, text) => last > first && s("rect", { class: kind, x: x(first), y: 6, width: Math.max(1.5, x(last) - x(first)), height: HEIGHT - 12 }, s("title", null, text));
+    const block = (kind, first, last, text, least = 1.5) => last > first && s("rect", { class: kind, x: x(first), y: 6, width: Math.max(least, x(last) - x(first)), height: HEIGHT - 12 }, s("title", null, text));
     const acked = ranges.reduce((sum, [first, last]) => sum + last - first, 0);
     put(svg,
       block("done", from, mark, `Acknowledged: everything up to ${position(mark - 1)}`),
       block("ahead", Math.max(mark, read), length, `Not read yet: ${plural(length - Math.max(mark, read), "entry", "entries")}`),
       block("open", mark, Math.max(mark, read), `Not acknowledged, from ${position(mark)} on`),
       ranges.map(([first, last]) => block("done", first, last, `Acknowledged: ${position(first)} to ${position(last - 1)}`)),
-      // Holes are drawn over what is beside them, so that the smallest can be seen.
-      ranges.map(([first], index) => block("open", index ? ranges[index - 1][1] : mark, first, `Not acknowledged: ${position(index ? ranges[index - 1][1] : mark)} to ${position(first - 1)}`)),
+      ranges.map(([first, last], index) => {
+        // A hole is drawn over what is beside it, so that the smallest is seen, and over a half of that at most.
+        const hole = index ? ranges[index - 1][1] : mark;
+        return block("open", hole, first, `Not acknowledged: ${position(hole)} to ${position(first - 1)}`, Math.min(1.5, (x(last) - x(first)) / 2));
+      }),
       s("line", { class: "edge", x1: x(mark), x2: x(mark), y1: 0, y2: HEIGHT, "vector-effect": "non-scaling-stroke" }));
     const open = Math.max(0, read - mark - acked);
     const text = length === mark

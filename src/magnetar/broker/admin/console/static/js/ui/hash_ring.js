@@ -7,7 +7,7 @@ import { table } from "./table.js";
 const SLOTS = 65_536;
 const COLORS = Array.from({ length: 8 }, (_, index) => `var(--series-${index + 1})`);
 
-export const colorOf = (index) => COLORS[index % COLORS.length];
+const colorOf = (index) => COLORS[index % COLORS.length];
 
 function arc(first, last, outer, inner) {
   const angle = (slot) => (slot / SLOTS) * 2 * Math.PI - Math.PI / 2;

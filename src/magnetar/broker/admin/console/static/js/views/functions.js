@@ -17,11 +17,11 @@ const BASE = "/admin/v3/functions";
 export async function show(screen) {
   screen.crumbs(["Functions"]);
   const title = head("Functions", { said: "Code of yours between topics, kept running by the broker's worker." });
-  const rights = await rightsFor({});
   const { namespaces } = await inventory(screen.signal);
   const off = await refusal(namespaces[0] ?? "public/default", screen.signal);
   if (off) return [title, card("", { label: "Functions" }, empty("Functions are off", off, { command: "magnetar standalone --functions" }))];
 
+  const rights = new Map(await Promise.all(namespaces.map(async (full) => { const [tenant, namespace] = full.split("/"); return [full, await rightsFor({ tenant, namespace })]; })));
   const path = (row) => `${BASE}/${enc(row.tenant)}/${enc(row.namespace)}/${enc(row.name)}`;
   const act = (row, verb, said) => confirm(`${verb} ${row.name}`, { said, verb, danger: false, act: () => post(`${path(row)}/${verb.toLowerCase()}`), done: `${row.name}: done` }).then((done) => done && refresh());
   const list = table("Functions", {
@@ -37,10 +37,10 @@ export async function show(screen) {
       { id: "error", label: "Last failure", cell: (row) => h("span", { class: "bad wrap" }, row.status?.instances?.map((one) => one.status.error).find(Boolean) ?? "") },
       { id: "actions", label: "", className: "right fit", cell: (row) => menu(`Actions for ${row.name}`, [
         { text: "Configuration", glyph: "info", act: async () => { const config = await get(path(row)); await ask(row.full, { wide: true, fill: () => h("pre", { class: "payload", tabindex: "0" }, pretty(config)) }); } },
-        { text: "Restart", glyph: "refresh", refused: rights.functions, act: () => act(row, "Restart", "Stops its instances, and starts them again where they were.") },
-        { text: "Stop", glyph: "pause", refused: rights.functions, act: () => act(row, "Stop", "Its subscription keeps what comes meanwhile.") },
-        { text: "Start", glyph: "play", refused: rights.functions, act: () => act(row, "Start", "Goes on where it was.") },
-        { text: "Delete", glyph: "trash", danger: true, refused: rights.functions, act: () => confirm(`Delete ${row.full}`, { typed: row.name, verb: "Delete", said: "Its state and its code go with it.", done: "It is deleted", act: () => remove(path(row)) }).then((done) => done && refresh()) },
+        { text: "Restart", glyph: "refresh", refused: rights.get(`${row.tenant}/${row.namespace}`).functions, act: () => act(row, "Restart", "Stops its instances, and starts them again where they were.") },
+        { text: "Stop", glyph: "pause", refused: rights.get(`${row.tenant}/${row.namespace}`).functions, act: () => act(row, "Stop", "Its subscription keeps what comes meanwhile.") },
+        { text: "Start", glyph: "play", refused: rights.get(`${row.tenant}/${row.namespace}`).functions, act: () => act(row, "Start", "Goes on where it was.") },
+        { text: "Delete", glyph: "trash", danger: true, refused: rights.get(`${row.tenant}/${row.namespace}`).functions, act: () => confirm(`Delete ${row.full}`, { typed: row.name, verb: "Delete", said: "Its state and its code go with it.", done: "It is deleted", act: () => remove(path(row)) }).then((done) => done && refresh()) },
       ]) },
     ],
     whenEmpty: () => empty("No functions yet", "Send one from a file:", { command: "magnetar functions create --py my_function.py --classname my_function.Handler --inputs orders --output totals" }),

@@ -45,7 +45,7 @@ async function shownTab(tab, screen, rights, path) {
     case "bundles":
       return bundlesCard(screen, path, rights);
     default:
-      return topicsCard(screen, { namespaces: [`${tenant}/${namespace}`], rights });
+      return topicsCard(screen, { namespaces: [`${tenant}/${namespace}`], refused: () => rights.admin });
   }
 }
 

@@ -20,16 +20,17 @@ const MEASURED_MAX = 200;
 export async function show(screen) {
   screen.crumbs(["Topics"]);
   const { namespaces } = await inventory(screen.signal);
-  const rights = await rightsFor({});
+  const tenants = [...new Set(namespaces.map((name) => name.split("/")[0]))];
+  const rights = new Map(await Promise.all(tenants.map(async (tenant) => [tenant, await rightsFor({ tenant })])));
   const create = button("New topic", () => newTopic("public", "default"), { kind: "primary", glyph: "plus" });
   return [
     head("Topics", { said: "Those of all namespaces that you may see.", actions: [create] }),
-    await topicsCard(screen, { namespaces, rights, full: true }),
+    await topicsCard(screen, { namespaces, refused: (topic) => rights.get(topic.tenant)?.admin, full: true }),
   ];
 }
 
-/** The table of topics; ``full`` names have their namespace. */
-export async function topicsCard(screen, { namespaces, rights, full = false }) {
+/** The table of topics. ``refused(topic)`` is why it may not be changed; ``full`` names have their namespace. */
+export async function topicsCard(screen, { namespaces, refused, full = false }) {
   const meter = new Meter();
   const rows = new Map();
   const wanted = { text: screen.query.get("find") ?? "", system: screen.query.get("system") === "true" };
@@ -45,7 +46,7 @@ export async function topicsCard(screen, { namespaces, rights, full = false }) {
       { id: "subscriptions", label: "Subscriptions", right: true, value: (row) => row.subscriptions ?? -1, cell: cell((row) => row.subscriptions, compact) },
       { id: "backlog", label: "Backlog", right: true, value: (row) => row.backlog ?? -1, cell: cell((row) => row.backlog, compact) },
       { id: "storage", label: "Stored", right: true, value: (row) => row.storage ?? -1, cell: cell((row) => row.storage, (n) => (n ? bytes(n) : "0")) },
-      { id: "actions", label: "", className: "right fit", cell: (row) => button("", () => eraseTopic(row.topic, row.partitions).then((gone) => gone && refresh()), { kind: "quiet", small: true, glyph: "trash", label: `Delete ${row.topic.local}`, refused: rights.admin }) },
+      { id: "actions", label: "", className: "right fit", cell: (row) => button("", () => eraseTopic(row.topic, row.partitions).then((gone) => gone && refresh()), { kind: "quiet", small: true, glyph: "trash", label: `Delete ${row.topic.local}`, refused: refused(row.topic) }) },
     ],
     whenEmpty: () => (wanted.text
       ? empty("No topic has such a name", `Nothing here has “${wanted.text}” in its name.`)
