@@ -48,6 +48,3 @@ export const ackedRanges = (ranges, log) => ranges.map(({ ledgerId, from, to }) 
   log.through({ ledger: ledgerId, entry: from - 1 }),
   log.through({ ledger: ledgerId, entry: to }),
 ]);
-
-/** What internal stats call the cursor of a subscription. */
-export const cursorName = (subscription) => encodeURIComponent(subscription).replaceAll("%20", "+");

@@ -3,7 +3,7 @@
 import { find, get, post, remove } from "../api.js";
 import { h, put } from "../dom.js";
 import { count, plural, time } from "../format.js";
-import { cursorName, Log, position } from "../log.js";
+import { Log, position } from "../log.js";
 import { link, subscriptionPath } from "../names.js";
 import { go } from "../router.js";
 import { ask, confirm } from "../ui/dialog.js";
@@ -31,13 +31,12 @@ export function subscriptionActions(screen, context) {
   ];
 }
 
-/** Where the cursor is in its log: {log, mark, backlog}; null for a partitioned topic. */
+/** Where the cursor is in its log: {log, mark}; null for a partitioned topic. */
 async function whereabouts({ topic, name, partitioned }) {
   if (partitioned) return null;
-  const internal = await get(`${topic.path}/internalStats`);
-  const cursor = internal.cursors[cursorName(name)];
+  const [internal, cursor] = await Promise.all([get(`${topic.path}/internalStats`), get(`${subscriptionPath(topic, name)}/cursor`)]);
   const log = new Log(internal);
-  return { log, mark: cursor ? log.through(position(cursor.markDeletePosition)) : log.length };
+  return { log, mark: log.through(position(cursor.markDeletePosition)) };
 }
 
 async function backlogOf({ topic, name, partitioned }) {
