@@ -114,12 +114,13 @@ def test_a_reset_brings_connected_consumers_back_to_a_message_or_a_time(
     consumer = official.subscribe(
         topic, "s", consumer_type=kind, initial_position=InitialPosition.Earliest
     )
-    messages = receive_all(consumer, COUNT)
+    # Acknowledgements that leave after the reset would count again, so there are none.
+    messages = [consumer.receive(20_000) for _ in range(COUNT)]
     at = {"ledgerId": ids[7].ledger_id(), "entryId": ids[7].entry_id()}
     admin("POST", topic, "subscription/s/resetcursor", at)
-    assert numbers(receive_all(consumer, 3)) == [7, 8, 9]
+    assert numbers(consumer.receive(20_000) for _ in range(3)) == [7, 8, 9]
     admin("POST", topic, f"subscription/s/resetcursor/{messages[0].publish_timestamp()}")
-    assert numbers(receive_all(consumer, COUNT)) == list(range(COUNT))
+    assert numbers(consumer.receive(20_000) for _ in range(COUNT)) == list(range(COUNT))
 
 
 def test_what_is_skipped_or_expired_is_not_delivered(official, admin, written):
