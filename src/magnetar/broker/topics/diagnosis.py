@@ -81,7 +81,7 @@ def _no_consumers(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "no-consumers",
         Severity.ERROR,
-        f"No consumer is connected, and {counted(view.backlog, 'entry')} wait"
+        f"No consumer is connected, and the backlog is {counted(view.backlog, 'entry')}"
         f"{age(facts.oldest_age_s)}.",
         f"start a consumer of subscription {view.name}; if nobody needs it any more: magnetar "
         f"admin topics unsubscribe -s {quote(view.name)} {quote(facts.topic)}",

@@ -107,7 +107,7 @@ def _delivered(facts: Facts, blocked: Blocked) -> Finding:
     return Finding(
         "waiting-for-acknowledgements",
         Severity.WARNING if slow or held_s is None else Severity.INFO,
-        f"Everything was delivered, and {counted(view.backlog, 'entry')} wait to be acknowledged; "
+        f"Everything was delivered. Not acknowledged yet: {counted(view.backlog, 'entry')}; "
         f"consumer {holder.name} holds {held_count(holder)}{since}.",
         f"see what {holder.name} does with them; an ackTimeout, or negative acknowledgements, give "
         "them to others",

@@ -93,7 +93,7 @@ async def test_nobody_is_connected(world):
     await world.publish(3)
     finding = await world.found("no-consumers")
     assert finding["severity"] == "error"
-    assert "3 entries wait" in finding["text"]
+    assert "the backlog is 3 entries" in finding["text"]
     assert "topics unsubscribe -s s persistent://public/default/t" in finding["remedy"]
 
 
@@ -234,7 +234,7 @@ async def test_the_worst_partition_comes_first(world):
     await world.publish(1)
     diagnosis = await world.ask(f"{ROOT}/t/subscription/s/diagnosis")
     assert [each["severity"] for each in diagnosis["partitions"]] == ["error", "info"]
-    assert diagnosis["summary"].startswith("No consumer is connected, and 1 entry wait")
+    assert diagnosis["summary"].startswith("No consumer is connected, and the backlog is 1 entry")
 
 
 async def test_what_is_not_there_is_said(world):
