@@ -37,7 +37,16 @@ async def test_who_has_a_token_is_let_in(broker, caplog):
             await (await client.create_producer("ours")).send(b"x")
     await asyncio.to_thread(official, broker.service_url, pulsar.AuthenticationToken(token()))
     assert "connection." in caplog.text
+    assert "connection.signed_in" in caplog.text
     assert token() not in caplog.text
+    async with (
+        aiohttp.ClientSession(broker.web_url) as session,
+        session.get("/metrics/") as answer,
+    ):
+        lines = (await answer.text()).splitlines()
+    counted = [line for line in lines if line.startswith("pulsar_authentication_success_total{")]
+    [by_token] = [line for line in counted if 'auth_method="token"' in line]
+    assert float(by_token.rpartition(" ")[2]) >= 3
 
 
 @pytest.mark.parametrize("data", [None, token() + "x"])

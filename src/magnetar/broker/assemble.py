@@ -140,6 +140,7 @@ async def running_broker(
         )
         stack.push_async_callback(broker.stop)
         services.vitals.connections = broker.connections
+        services.vitals.authentication = authentication
         if listeners.web:
             if server.functions_worker:
                 if authentication is None:

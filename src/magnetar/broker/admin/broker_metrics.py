@@ -75,6 +75,7 @@ class BrokerMetrics:
         yield self._sums()
         yield self._storage()
         yield self._connections()
+        yield self._sign_ins()
         yield self._lookups()
         yield self._topic_loads()
         yield self._schemas()
@@ -159,6 +160,20 @@ class BrokerMetrics:
         health = -1 if last is None else int(last)
         about = "1: the last health check succeeded, 0: it failed, -1: there was none"
         yield self._of_broker("pulsar_health", about, "broker_health", health)
+
+    def _sign_ins(self) -> Iterator[Metric]:
+        authentication = self._admin.vitals.authentication
+        if authentication is None:
+            return
+        for name, counts in (
+            ("pulsar_authentication_success_total", authentication.succeeded),
+            ("pulsar_authentication_failures_total", authentication.failed),
+        ):
+            labels = ["cluster", "auth_method"]
+            family = CounterMetricFamily(name, "over both protocols", labels=labels)
+            for method in ("none", *authentication.methods):
+                family.add_metric([self._cluster, method], counts[method])
+            yield family
 
     def _lookups(self) -> Iterator[Metric]:
         counts = self._admin.lookup.counts

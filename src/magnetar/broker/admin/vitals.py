@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from magnetar.broker.auth.authentication import Authentication
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
 from magnetar.model.operation_counts import ConnectionCounts, OperationCounts
@@ -36,6 +37,7 @@ class Vitals:
 
     clock: Clock
     connections: ConnectionCounts = field(default_factory=ConnectionCounts)
+    authentication: Authentication | None = None  # None: nobody is asked who it is.
     sync_latency: Histogram | None = None  # None: nothing is written to a disk.
     data_directory: Path | None = None
     cache: EntryCache = field(default_factory=EntryCache)

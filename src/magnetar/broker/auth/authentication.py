@@ -1,9 +1,10 @@
 """Who a client is: its credentials are checked by the provider of their method."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
-from magnetar.errors import NotAuthenticated
+from magnetar.errors import MagnetarError, NotAuthenticated
 
 NO_METHODS: Final = frozenset({"", "none"})
 """What a client calls its method when it shows nothing."""
@@ -45,6 +46,8 @@ class Authentication:
         """``anonymous_role`` is that of clients that show nothing; "": they are refused."""
         self._providers = {provider.method: provider for provider in providers}
         self._anonymous_role = anonymous_role
+        self.succeeded: Counter[str] = Counter()  # By method.
+        self.failed: Counter[str] = Counter()
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -54,14 +57,26 @@ class Authentication:
         """Who shows these. Raises NotAuthenticated, which says what would be taken."""
         provider = self._providers.get(credentials.method)
         if provider is not None:
-            return await provider.authenticate(credentials)
+            return await self._counted(provider, credentials)
         if self._anonymous_role:
             return Identity(self._anonymous_role)
+        self.failed["none"] += 1
         if credentials.method in NO_METHODS:
             raise NotAuthenticated(f"no credentials were shown: {self._remedy()}")
         raise NotAuthenticated(
             f"the method {credentials.method[:40]!r} is not taken here: {self._remedy()}"
         )
+
+    async def _counted(
+        self, provider: AuthenticationProvider, credentials: Credentials
+    ) -> Identity:
+        try:
+            identity = await provider.authenticate(credentials)
+        except MagnetarError:
+            self.failed[provider.method] += 1
+            raise
+        self.succeeded[provider.method] += 1
+        return identity
 
     async def close(self) -> None:
         for provider in self._providers.values():

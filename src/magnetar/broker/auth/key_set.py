@@ -14,7 +14,7 @@ from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, NotAuthenticated
 from magnetar.tasks import Tasks
 
-from .token import ELLIPTIC, RSA, TokenKey
+from .token import ELLIPTIC, RSA, RSA_BITS, TokenKey
 from .watched_file import WatchedFile
 
 log = logging.getLogger(__name__)
@@ -113,6 +113,8 @@ def _key(described: Mapping[str, Any]) -> tuple[str | None, TokenKey] | None:
     except jwt.PyJWTError:
         return None
     if hasattr(key.key, "private_numbers"):
+        return None
+    if described["kty"] == "RSA" and key.key.key_size < RSA_BITS:
         return None
     fitting = RSA if described["kty"] == "RSA" else ELLIPTIC
     named = {key.algorithm_name} if described["kty"] == "EC" or "alg" in described else set(RSA)

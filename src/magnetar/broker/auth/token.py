@@ -16,6 +16,7 @@ SECRET_BYTES: Final = {"HS256": 32, "HS384": 48, "HS512": 64}
 """How long a secret must be for each algorithm that takes one."""
 RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 ELLIPTIC: Final = ("ES256", "ES384", "ES512")
+RSA_BITS: Final = 2048  # Shorter ones can be broken.
 _PEM: Final = b"-----BEGIN"
 
 
@@ -73,6 +74,8 @@ def public_key(content: bytes, algorithm: str) -> TokenKey:
             continue  # It is of another curve, or no key at all.
         if hasattr(key, "private_numbers"):
             raise InvalidValue("tokenPublicKey is a private key: give the broker the public one")
+        if family is RSA and key.key_size < RSA_BITS:
+            raise InvalidValue(f"tokenPublicKey has {key.key_size} bits: use one of {RSA_BITS}")
         return TokenKey(key, RSA if family is RSA else (name,))
     kind = "RSA key" if family is RSA else "key of P-256, P-384 or P-521"
     raise InvalidValue(

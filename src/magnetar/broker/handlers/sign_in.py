@@ -61,6 +61,12 @@ class SignIn:
         if command.proxy_version and self._proxies.strict and not principal.proxy_role:
             raise NotAuthorized(NOT_A_PROXY)
         session.role, session.proxy_role = principal
+        log.info(
+            "connection.signed_in address=%s method=%s role=%s proxy_role=%s",
+            session.address,
+            shown.method,
+            *principal,
+        )
         if identity.expires_at_ms is not None and not session.closed:
             refreshes = command.feature_flags.supports_auth_refresh
             self._ending[session] = Ending(

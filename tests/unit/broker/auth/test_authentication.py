@@ -27,6 +27,7 @@ async def test_the_method_chooses_the_provider():
     assert await authentication.authenticate(Credentials("token", b"me")) == Identity("me")
     with pytest.raises(NotAuthenticated):
         await authentication.authenticate(Credentials("token"))
+    assert authentication.succeeded == authentication.failed == {"token": 1}
     await authentication.close()
     assert provider.closed
 

@@ -23,6 +23,7 @@ from magnetar.errors import InvalidValue, NotAuthenticated
 
 RSA = rsa.generate_private_key(65537, 2048)
 P256, P384 = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP384R1())
+SHORT = rsa.generate_private_key(65537, 1024)
 K1 = ec.generate_private_key(ec.SECP256K1())
 
 
@@ -119,6 +120,7 @@ async def test_a_public_key_is_not_taken_for_a_secret():
         (private(RSA), "RS256", "private key"),
         (private(P256), "ES256", "private key"),
         (public(K1), "ES256", "no public key of P-256"),
+        (public(SHORT), "RS256", "1024 bits"),
         (b"rubbish", "RS256", "no public RSA key"),
     ],
 )
