@@ -176,6 +176,7 @@ async def test_a_subscription_gets_what_it_acknowledged_once_more(broker, client
     ("path", "order", "status"),
     [
         ("x/redrive", {"rate": 100_001}, 400),
+        ("x/redrive", {"subscription": ["s"]}, 400),
         ("x/redrive", {"count": 0}, 400),
         ("x/redrive", {"to": 5}, 400),
         ("x/redrive", {"dryRun": "yes"}, 400),

@@ -26,6 +26,10 @@ SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long running requests may go on when the server closes."""
 ALLOWED_S: Final = 1.0
 """After so long it is asked again whether who reads a body that goes on may."""
+IDLE_S: Final = 75.0
+"""A connection that has not sent a whole request for so long is closed: others may need its place."""
+BODY_TIMEOUT_S: Final = 300.0
+"""A body must have come in this time."""
 READER_TIMEOUT_S: Final = 20.0
 """Who takes nothing of a stream for so long is cut off."""
 
@@ -112,7 +116,13 @@ class _Connections(web.Server):
         connections_max: int,
     ) -> None:
         # A small compressed body could unzip into more than fits, so none is unzipped.
-        super().__init__(answer, access_log=None, logger=_library_log, auto_decompress=False)
+        super().__init__(
+            answer,
+            access_log=None,
+            logger=_library_log,
+            auto_decompress=False,
+            keepalive_timeout=IDLE_S,
+        )
         self._connections_max = connections_max
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
@@ -292,7 +302,11 @@ async def _body(http: web.BaseRequest) -> bytes:
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
     try:
-        return await http.read()
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            return await http.read()
+    except TimeoutError:
+        reason = f"The body did not come in {BODY_TIMEOUT_S:g} s: send it again"
+        raise Rejection(408, reason) from None
     except web.HTTPRequestEntityTooLarge as error:
         raise Rejection(413, f"The body is too large: {error.text}") from None
     except (web.RequestPayloadError, ConnectionError) as error:

@@ -15,6 +15,8 @@ from .watched_file import WatchedFile
 
 CHECKS_PENDING_MAX: Final = 100
 """Passwords that are being checked or wait for it, which takes up to a tenth of a second each."""
+PASSWORD_BYTES_MAX: Final = 255
+"""htpasswd takes no longer ones. A sha512 of a few kilobytes would take a thread for many seconds."""
 KNOWN_MAX: Final = 1000
 """Passwords that were right are not computed again until the file changes."""
 _THREADS: Final = 2
@@ -42,6 +44,8 @@ class BasicProvider:
         user, colon, password = credentials.data.partition(b":")
         if not colon or b"\0" in credentials.data:
             raise NotAuthenticated("the credentials are not of the form user:password")
+        if len(password) > PASSWORD_BYTES_MAX:
+            raise NotAuthenticated(f"a password has at most {PASSWORD_BYTES_MAX} bytes")
         users = self._current()
         digest = hmac.digest(self._digest_key, credentials.data, "sha256")
         if digest not in self._known:

@@ -54,7 +54,9 @@ class KeySet:
             return self._of(header)
         age_s = self._clock.now() - self._fetched_at
         key = self._of(header)
-        if age_s >= AGE_S or (key is None and age_s >= UNKNOWN_KEY_S) or self._fetching:
+        if key is not None and age_s < AGE_S:
+            return key  # Whoever shows tokens of unknown keys has nobody else wait.
+        if age_s >= (AGE_S if key is not None else UNKNOWN_KEY_S) or self._fetching:
             await self._fetch_once()
             key = self._of(header)
         if not self._keys:

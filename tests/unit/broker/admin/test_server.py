@@ -4,6 +4,7 @@ import json
 import pytest
 
 from magnetar.broker.addresses import listen
+from magnetar.broker.admin import server as http_server
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
@@ -196,6 +197,25 @@ async def test_a_body_that_goes_on_ends_with_the_credentials_of_its_reader():
     assert b"first" in body
     assert closed.is_set()
     await server.close()
+
+
+@pytest.mark.parametrize("begun", ["", "GET /echo/x HTTP/1.1\r\nHost: x\r\nA: "])
+async def test_who_sends_no_whole_request_does_not_keep_its_place(monkeypatch, begun):
+    monkeypatch.setattr(http_server, "IDLE_S", 0.1)
+    server = await AdminServer.start(Router([], None), listening(), Tasks("test"))
+    async with asyncio.timeout(3):
+        assert (await raw(server, begun))[2] == b""  # It is closed, or this would hang.
+    await server.close()
+
+
+async def test_who_never_ends_a_body_is_told_so(monkeypatch, server):
+    monkeypatch.setattr(http_server, "BODY_TIMEOUT_S", 0.1)
+    async with asyncio.timeout(3):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"PUT /echo/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 408")
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_closing_lets_a_request_under_way_finish():

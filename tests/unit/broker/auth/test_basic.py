@@ -52,6 +52,14 @@ async def test_anything_else_is_refused_without_saying_who_there_is(provider, da
     assert "word" not in re.sub("this password|user:password", "", str(refused.value))
 
 
+async def test_a_password_that_would_take_long_is_not_computed(provider):
+    """The library takes seconds for 4 kB, and raises what nobody expects for more."""
+    for size in (basic.PASSWORD_BYTES_MAX + 1, 4096, 60_000):
+        with pytest.raises(NotAuthenticated, match="at most 255 bytes"):
+            await provider.authenticate(shown("sha", "x" * size))
+    assert await provider.authenticate(shown("sha", "test")) == Identity("sha")
+
+
 async def test_users_come_and_go_while_it_runs(provider, tmp_path):
     await provider.authenticate(shown("b", "word"))
     (tmp_path / "htpasswd").write_text("sha:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n")

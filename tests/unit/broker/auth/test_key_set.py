@@ -1,3 +1,4 @@
+import asyncio
 import json
 
 import jwt
@@ -74,6 +75,31 @@ async def test_keys_of_a_server_are_fetched_when_they_are_missed_and_now_and_the
         await clock.advance(AGE_S)
         assert await who(keys, signed(SECOND, "second")) == Identity("me")
         assert len(asked) == 3
+        await keys.close()
+
+
+async def test_who_shows_an_unknown_key_has_nobody_else_wait():
+    asked, clock = [], ManualClock()
+    hangs, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(request):
+        asked.append(request.path)
+        if len(asked) > 1:
+            hangs.set()
+            await goes_on.wait()
+        return web.Response(text=document(jwk(FIRST, "first")))
+
+    async with serving(answer) as address:
+        keys = KeySet(f"http://{address}/keys", clock)
+        await who(keys, signed(FIRST, "first"))
+        await clock.advance(UNKNOWN_KEY_S)
+        stranger = asyncio.create_task(who(keys, signed(SECOND, "made up")))
+        await hangs.wait()
+        async with asyncio.timeout(2):
+            assert await who(keys, signed(FIRST, "first")) == Identity("me")
+        goes_on.set()
+        with pytest.raises(NotAuthenticated):
+            await stranger
         await keys.close()
 
 

@@ -77,7 +77,7 @@ def time_ms(text: str) -> int:
 
     Raises InvalidValue.
     """
-    if text.strip().isdigit():
+    if text.isascii() and text.strip().isdigit() and len(text) < 20:
         return int(text)
     try:
         found = datetime.fromisoformat(text.strip())

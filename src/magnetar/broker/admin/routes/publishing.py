@@ -113,9 +113,8 @@ def _declared(text: Any) -> SchemaInfo:
         said = json.loads(text)
         name = str(said["type"])
         kind = SchemaType["NONE" if name == "BYTES" else name]
-        return SchemaInfo(
-            kind, str(said.get("schema") or "").encode(), said.get("properties") or {}
-        )
+        properties = arguments.string_map(said.get("properties"), "properties") or {}
+        return SchemaInfo(kind, str(said.get("schema") or "").encode(), properties)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Rejection(
             400,

@@ -146,6 +146,8 @@ def _subscription(topic: StoredTopic, name: Any) -> Subscription | None:
             names = ", ".join(sorted(each.name for each in durable))
             raise Rejection(412, f"Say with subscription whose letters are meant: {names}")
         return durable[0] if durable else None
+    if not isinstance(name, str):
+        raise Rejection(400, "subscription is the name of one")
     found = topic.subscriptions.get(name)
     if found is None or not found.durable:
         raise no_subscription(name, topic.name)

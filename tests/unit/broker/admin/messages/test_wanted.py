@@ -72,5 +72,6 @@ def test_times_are_milliseconds_or_in_iso_s_form():
     assert time_ms("2026-11-22T16:00:00Z") == 1795363200000
     assert time_ms("2026-11-22T16:00:00") == 1795363200000
     assert time_ms("2026-11-22T17:00:00+01:00") == 1795363200000
-    with pytest.raises(InvalidValue, match="is no time"):
-        time_ms("yesterday")
+    for text in ("yesterday", "\u00b2", "9" * 20, "9" * 5000):
+        with pytest.raises(InvalidValue, match="is no time"):
+            time_ms(text)

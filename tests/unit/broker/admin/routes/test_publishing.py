@@ -107,8 +107,9 @@ async def test_pulsar_s_rest_producer(world):
     sent = {"valueSchema": TEXT, "messages": [{"payload": "7"}]}
     assert (await world.ask("POST", f"{path}/numbers", sent)).status == 409
     assert (await world.ask("POST", f"{path}/fresh", sent)).json["schemaVersion"] == 0
-    sent["valueSchema"] = "STRING"
-    assert (await world.ask("POST", f"{path}/fresh", sent)).status == 400
+    for odd in ("STRING", '{"type": "STRING", "properties": [1]}'):
+        sent["valueSchema"] = odd
+        assert (await world.ask("POST", f"{path}/fresh", sent)).status == 400
     await world.ask("POST", f"{ALL}/fresh/maxMessageSize", 20)
     answer = await world.ask("POST", f"{path}/fresh", {"messages": [{"payload": "x" * 50}]})
     [result] = answer.json["messagePublishResults"]
