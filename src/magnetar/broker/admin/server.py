@@ -27,7 +27,7 @@ SHUTDOWN_TIMEOUT_S: Final = 1.0
 ALLOWED_S: Final = 1.0
 """After so long it is asked again whether who reads a body that goes on may."""
 IDLE_S: Final = 75.0
-"""A connection that has not sent a whole request for so long is closed: others may need its place."""
+"""A connection that sent no whole request for so long is closed: others may need its place."""
 BODY_TIMEOUT_S: Final = 300.0
 """A body must have come in this time."""
 READER_TIMEOUT_S: Final = 20.0

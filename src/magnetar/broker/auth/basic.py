@@ -16,7 +16,7 @@ from .watched_file import WatchedFile
 CHECKS_PENDING_MAX: Final = 100
 """Passwords that are being checked or wait for it, which takes up to a tenth of a second each."""
 PASSWORD_BYTES_MAX: Final = 255
-"""htpasswd takes no longer ones. A sha512 of a few kilobytes would take a thread for many seconds."""
+"""htpasswd takes no longer ones. The sha512 of a few kilobytes takes a thread many seconds."""
 KNOWN_MAX: Final = 1000
 """Passwords that were right are not computed again until the file changes."""
 _THREADS: Final = 2
