@@ -81,6 +81,22 @@ async def test_http_asks_before_it_reads_or_says_anything(broker, caplog):
     assert token() not in caplog.text
 
 
+@pytest.mark.parametrize(
+    "sent",
+    ["Authorization : Bearer {}", "Authorization: Bearer {}\0", "Authorization: {}"],
+)
+async def test_a_token_in_a_header_that_is_wrong_is_not_repeated(broker, sent, caplog):
+    caplog.set_level(logging.DEBUG)
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.web_port)
+    head = f"GET /admin/v2/clusters HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{sent}\r\n\r\n"
+    writer.write(head.format(token()).encode())
+    assert (await reader.read()).split()[1] in (b"400", b"401")
+    writer.close()
+    await writer.wait_closed()
+    assert "admin." in caplog.text
+    assert token()[:20] not in caplog.text
+
+
 def refreshing(url, asked):
     """The official client sends for three seconds, with tokens that hold for one."""
 

@@ -51,7 +51,8 @@ class _ClientErrors(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionError):
             return True
-        log.info("admin.unreadable error=%s", ascii(str(error)))
+        what = str(error).partition("b'")[0].partition('b"')[0]  # What comes may be a token.
+        log.info("admin.unreadable error=%s", ascii(" ".join(what.split())))
         _drop_frames(error)
         return False
 

@@ -90,7 +90,7 @@ def _scheme(headers: Mapping[str, str]) -> tuple[str, str]:
     scheme, _, text = headers.get("Authorization", "").partition(" ")
     if scheme and scheme.lower() not in _SCHEMES:
         raise NotAuthenticated(
-            f"Authorization begins with {scheme[:20]!r}: send Bearer and a token, or Basic"
+            "Authorization is neither Bearer and a token nor Basic and user:password in base64"
         )
     return _SCHEMES.get(scheme.lower(), ""), text
 

@@ -32,6 +32,11 @@ class KeySet:
     def __init__(self, where: str, clock: Clock) -> None:
         """``where``: a file, its content as ``data:``, or a URL. Raises InvalidValue."""
         self._url = where if where.startswith(("http://", "https://")) else ""
+        if self._url and "@" in urlsplit(where).netloc:
+            raise InvalidValue(
+                f"{SETTING} has a user or a password in its URL, which logs and the configuration "
+                "would show: use a URL that asks for none"
+            )
         self._clock = clock
         self._tasks = Tasks("keys of tokens")
         self._fetching: asyncio.Task[None] | None = None

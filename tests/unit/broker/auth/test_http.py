@@ -48,7 +48,7 @@ async def test_who_sends_a_request(headers, certificate, role):
     ("headers", "reason"),
     [
         ({}, "no credentials"),
-        ({"Authorization": "Digest x"}, "'Digest'"),
+        ({"Authorization": "Digest x"}, "neither Bearer"),
         ({"Authorization": "Basic !"}, "no base64"),
         ({"X-Pulsar-Auth-Method-Name": "sasl"}, "'sasl' is not taken"),
         ({"X-Pulsar-Auth-Method-Name": "basic", "Authorization": "Bearer x"}, "is 'basic'"),

@@ -154,6 +154,12 @@ def test_what_a_key_says_of_itself_holds():
     assert key.algorithms == ("ES256",)
 
 
+def test_a_url_with_a_password_is_refused_and_not_repeated():
+    with pytest.raises(InvalidValue, match="a password in its URL") as refused:
+        KeySet("https://me:word@keys.example/jwks", ManualClock())
+    assert "me:word" not in str(refused.value)
+
+
 def test_keys_that_anybody_in_between_could_change_are_warned_of(caplog):
     KeySet("http://keys.example/jwks", ManualClock())
     assert "authentication.keys_over_http http://keys.example/jwks" in caplog.text
