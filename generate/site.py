@@ -17,7 +17,7 @@ from mkdocs.structure.pages import Page
 
 from magnetar import __version__
 from magnetar.broker.admin import openapi
-from magnetar.broker.admin.app import ROUTES
+from magnetar.broker.admin.routes.table import ROUTES
 
 ROOT: Final = Path(__file__).parents[1]
 REPOSITORY_PAGES: Final = {

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import magnetar.broker.admin
-from magnetar.broker.admin.app import ROUTES
+from magnetar.broker.admin.routes.table import ROUTES
 
 FOLDER = Path(magnetar.broker.admin.__file__).parent
 READ = re.compile(r"""(?:flag|query\.get|parameter)\((?:request, )?"(\w+)\"""")

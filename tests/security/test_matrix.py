@@ -15,11 +15,11 @@ from support.tokens import TAKES_TOKENS, token
 from unit.broker.admin.world import open_world
 from unit.broker.peer import Peer
 
-from magnetar.broker.admin.app import ROUTES
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.router import Router
+from magnetar.broker.admin.routes.table import ROUTES
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import AuthorizationRules, Principal
 from magnetar.broker.auth.authorization_service import AuthorizationService
@@ -174,7 +174,7 @@ async def test_every_route_is_for_whom_the_table_says():
 
 
 async def has(router, request):
-    route = router.find(request)
+    route = await router.find(request)
     try:
         await router.authorize(route, request)
     except Rejection as refused:

@@ -13,14 +13,17 @@ SIZES: Final = (128, 512, 1024, 2048, 4096, 16 * 1024, 100 * 1024, 1024 * 1024)
 class WriteCounts:
     """Entries by latency and by size; the last bucket of each is for what is above all bounds."""
 
-    __slots__ = ("by_latency", "by_size", "entries", "latency_ms", "size_bytes")
+    __slots__ = ("by_latency", "by_size", "latency_ms", "size_bytes")
 
     def __init__(self) -> None:
-        self.entries = 0
         self.by_latency = [0] * (len(LATENCIES_MS) + 1)
         self.latency_ms = 0.0
         self.by_size = [0] * (len(SIZES) + 1)
         self.size_bytes = 0
+
+    @property
+    def entries(self) -> int:
+        return sum(self.by_size)
 
     def note(self, entries: int, size_bytes: int, latency_s: float) -> None:
         """So many entries of so many bytes together were stored, the first of them after so long.
@@ -28,7 +31,6 @@ class WriteCounts:
         They count with their average size.
         """
         latency_ms = latency_s * 1000
-        self.entries += entries
         self.latency_ms += latency_ms * entries
         self.size_bytes += size_bytes
         self.by_latency[bisect_left(LATENCIES_MS, latency_ms)] += entries
@@ -36,7 +38,6 @@ class WriteCounts:
 
     def add(self, other: "WriteCounts", sign: int = 1) -> None:
         """Add what another counted, or take it away."""
-        self.entries += sign * other.entries
         self.latency_ms += sign * other.latency_ms
         self.size_bytes += sign * other.size_bytes
         for mine, its in ((self.by_latency, other.by_latency), (self.by_size, other.by_size)):

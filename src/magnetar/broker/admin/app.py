@@ -4,62 +4,14 @@ The HTTP library takes longer to import than the rest of a broker, so nothing im
 API is started.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.admin.exchange import BODY_BYTES_MAX
 from magnetar.broker.admin.rates import keep_rates
-from magnetar.broker.admin.router import Route, Router
-from magnetar.broker.admin.routes import (
-    attention,
-    bookies,
-    broker_configuration,
-    broker_stats,
-    brokers,
-    bundles,
-    clusters,
-    compaction,
-    console,
-    diagnosis,
-    expiry,
-    failure_domains,
-    functions,
-    isolation_policies,
-    lifecycle,
-    local_policies,
-    lookup,
-    messages,
-    metrics,
-    namespace_backlog,
-    namespace_properties,
-    namespaces,
-    non_persistent,
-    offload,
-    overview,
-    peer_clusters,
-    permissions,
-    policies,
-    publishing,
-    redrive,
-    replay,
-    replication,
-    resource_groups,
-    resource_quotas,
-    rights,
-    roots,
-    schemas,
-    shadow_topics,
-    single_messages,
-    subscriptions,
-    tenants,
-    topic_internals,
-    topic_properties,
-    topic_stats,
-    topics,
-    transactions,
-)
-from magnetar.broker.admin.routes.api_document import with_document
+from magnetar.broker.admin.router import LoadRoutes, Route, Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.listeners import Listener
@@ -69,56 +21,15 @@ if TYPE_CHECKING:
     from magnetar.broker.admin.server import AdminServer
     from magnetar.broker.auth.http import HttpSignIn
 
-_ROUTES: Final = (
-    *clusters.ROUTES,
-    *tenants.ROUTES,
-    *namespaces.ROUTES,
-    *permissions.ROUTES,
-    *namespace_backlog.ROUTES,
-    *policies.ROUTES,
-    *replication.ROUTES,
-    *resource_groups.ROUTES,
-    *topics.ROUTES,
-    *topic_properties.ROUTES,
-    *lifecycle.ROUTES,
-    *expiry.ROUTES,
-    *compaction.ROUTES,
-    *offload.ROUTES,
-    *topic_stats.ROUTES,
-    *messages.ROUTES,
-    *publishing.ROUTES,
-    *topic_internals.ROUTES,
-    *redrive.ROUTES,
-    *replay.ROUTES,
-    *schemas.ROUTES,
-    *subscriptions.ROUTES,
-    *single_messages.ROUTES,
-    *non_persistent.ROUTES,
-    *lookup.ROUTES,
-    *brokers.ROUTES,
-    *broker_configuration.ROUTES,
-    *broker_stats.ROUTES,
-    *diagnosis.ROUTES,
-    *overview.ROUTES,
-    *metrics.ROUTES,
-    *functions.ROUTES,
-    *rights.ROUTES,
-    *attention.ROUTES,
-    *console.ROUTES,
-    *bookies.ROUTES,
-    *bundles.ROUTES,
-    *failure_domains.ROUTES,
-    *isolation_policies.ROUTES,
-    *local_policies.ROUTES,
-    *namespace_properties.ROUTES,
-    *peer_clusters.ROUTES,
-    *resource_quotas.ROUTES,
-    *roots.ROUTES,
-    *shadow_topics.ROUTES,
-    *transactions.ROUTES,
-)
-ROUTES: Final = with_document(_ROUTES)
-"""Every route there is; what is not here does not exist."""
+_TABLE: Final = "magnetar.broker.admin.routes.table"
+
+
+async def every_route() -> Iterable[Route]:
+    """Every route there is, imported at the first request: a broker nobody asks goes without."""
+    loop = asyncio.get_running_loop()
+    table = await loop.run_in_executor(None, import_module, _TABLE)  # It takes a while.
+    routes: tuple[Route, ...] = table.ROUTES
+    return routes
 
 
 async def start_admin(
@@ -127,7 +38,7 @@ async def start_admin(
     *,
     connections_max: int = 0,
     sign_in: "HttpSignIn | None" = None,
-    routes: Iterable[Route] = ROUTES,
+    routes: Iterable[Route] | LoadRoutes = every_route,
 ) -> "AdminServer":
     """Serve on ``listeners`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer

@@ -78,6 +78,9 @@ class Route:
         return (*_READ.get(self.function, ()), *self.query)
 
 
+LoadRoutes: TypeAlias = Callable[[], Awaitable[Iterable[Route]]]
+
+
 @dataclass(slots=True)
 class _Node:
     literals: dict[str, "_Node"] = field(default_factory=dict)
@@ -101,13 +104,27 @@ class Router:
     """Every route, as a tree of path segments."""
 
     def __init__(
-        self, routes: Iterable[Route], services: Any, *, authorize: Authorize | None = None
+        self,
+        routes: Iterable[Route] | LoadRoutes,
+        services: Any,
+        *,
+        authorize: Authorize | None = None,
     ) -> None:
-        """``services`` are handed to every handler, which ``authorize`` may keep a request from."""
+        """``services`` are handed to every handler, which ``authorize`` may keep a request from.
+
+        What loads the routes is called for the first request.
+        """
         self._services = services
         self._authorize = authorize
         self._root = _Node()
         self._whole: list[Route] = []  # Those of everything below a path.
+        self._load: LoadRoutes | None = None
+        if callable(routes):
+            self._load = routes
+        else:
+            self._add(routes)
+
+    def _add(self, routes: Iterable[Route]) -> None:
         for route in routes:
             if route.method == ANY_METHOD:
                 self._whole.append(route)
@@ -124,12 +141,17 @@ class Router:
 
     async def answer(self, request: Request) -> Reply:
         """Call the handler a request is for. Raises Rejection when there is none."""
-        route = self.find(request)
+        route = await self.find(request)
         await self.authorize(route, request)
         return await self.call(route, request)
 
-    def find(self, request: Request) -> Route:
+    async def find(self, request: Request) -> Route:
         """The route of a request, whose body need not be there. Raises Rejection for none."""
+        if self._load is not None:
+            routes = await self._load()
+            if self._load is not None:  # Another request may have waited for the same.
+                self._load = None
+                self._add(routes)
         segments = _split(request.path)
         for whole in self._whole:
             if (below := _named(whole, segments)) is not None:

@@ -215,7 +215,7 @@ class _Answers:
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
-            route = self._router.find(request)
+            route = await self._router.find(request)
             if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
                 await self._ask_who(self._sign_in, request, http)
             if request.role is None or not shows_token(http.headers):

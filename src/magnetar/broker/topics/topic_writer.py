@@ -46,7 +46,6 @@ class TopicWriter:
         "_iteration",
         "_ledger",
         "_storing",
-        "_storing_since",
         "_subscriptions",
         "_topic",
         "_will_store",
@@ -82,8 +81,8 @@ class TopicWriter:
         self._inbox_size = 0  # Entries in it.
         self._inbox_since = 0.0  # When the first of them came.
         self._will_store = False  # At the end of an iteration.
-        self._storing: tuple[list[Waiting], ...] = ()  # The appends under way.
-        self._storing_since: tuple[float, ...] = ()  # When the first entry of each came.
+        # The appends under way, and when the first entry of each came.
+        self._storing: tuple[tuple[list[Waiting], float], ...] = ()
         self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
         self._closed = False
 
@@ -122,7 +121,7 @@ class TopicWriter:
 
     def _answer_in_turn(self, producer: Producer, run: SendRun) -> None:
         """Answer what was taken before, when all that is stored before it is answered."""
-        line = self._inbox or (self._storing[-1] if self._storing else None)
+        line = self._inbox or (self._storing[-1][0] if self._storing else None)
         if line is None:
             producer.stored_before(run)
         else:
@@ -146,8 +145,7 @@ class TopicWriter:
         if not self._inbox or (self._storing and not self._may_store()):
             return
         runs, self._inbox, self._inbox_size = self._inbox, [], 0
-        self._storing = (*self._storing, runs)
-        self._storing_since = (*self._storing_since, self._inbox_since)
+        self._storing = (*self._storing, (runs, self._inbox_since))
         try:
             self._ledger.append(joined(runs), self._stored)
         except Exception as error:
@@ -161,21 +159,27 @@ class TopicWriter:
             return
         if not self._storing:  # An append before it failed, and everything behind that with it.
             return
-        runs, self._storing = self._storing[0], self._storing[1:]
-        since, self._storing_since = self._storing_since[0], self._storing_since[1:]
+        (runs, since), self._storing = self._storing[0], self._storing[1:]
         if self._inbox:
             self._store()
         self.last_publish_ms = self._clock.wall_ms()
-        before = self.size_bytes
-        entries = -entry_id
+        size_before, first = self.size_bytes, entry_id
         for producer, run in runs:
             self.message_count += run.message_count
             self.size_bytes += run.size_bytes
             producer.stored(run, ledger_id, entry_id)
             entry_id += len(run.data)
-        self._count_writes(entries + entry_id, self.size_bytes - before, since)
+        if entries := entry_id - first:
+            if (writes := self.writes) is None:
+                writes = self.writes = WriteCounts()
+            writes.note(entries, self.size_bytes - size_before, self._clock.now() - since)
         if self.deduplication is not None:
             self.deduplication.stored(runs, Position(ledger_id, entry_id - 1))
+        self._dispatch()
+        if self._at_rest is not None:
+            self._rest()
+
+    def _dispatch(self) -> None:
         for subscription in self._subscriptions.values():
             try:
                 subscription.wake()
@@ -183,21 +187,13 @@ class TopicWriter:
                 log.exception(
                     "subscription.defect topic=%s name=%s", self._topic, subscription.name
                 )
-        if self._at_rest is not None:
-            self._rest()
-
-    def _count_writes(self, entries: int, size_bytes: int, since: float) -> None:
-        if entries:
-            if self.writes is None:
-                self.writes = WriteCounts()
-            self.writes.note(entries, size_bytes, self._clock.now() - since)
 
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""
         log.error("topic.write_failed topic=%s error=%s", self._topic, error)
-        waiting = [*chain.from_iterable(self._storing), *self._inbox]
+        storing = chain.from_iterable(runs for runs, _ in self._storing)
+        waiting = [*storing, *self._inbox]
         self._storing, self._inbox, self._inbox_size = (), [], 0
-        self._storing_since = ()
         for producer, run in waiting:
             producer.refused(run, error)
         if not self._closed:

@@ -23,6 +23,38 @@ async def test_it_serves_on_a_port_that_was_taken_before_and_frees_it(world):
     listen("127.0.0.1", port).close()
 
 
+STARTED = """
+import asyncio, sys, urllib.request
+from magnetar.testing.local_broker import LocalBroker
+async def main():
+    async with LocalBroker() as broker:
+        print(*sorted(sys.modules))
+        url = f"{broker.web_url}/admin/v2/tenants"
+        await asyncio.to_thread(lambda: urllib.request.urlopen(url).read())
+        print(*sorted(sys.modules))
+asyncio.run(main())
+"""
+MODULES_OF_A_BROKER_MAX = 165
+"""Of our own under ``magnetar.broker``, when it is ready; all cost time at every start."""
+
+
+def test_routes_are_imported_when_the_first_request_comes():
+    started = [sys.executable, "-c", STARTED]
+    told = subprocess.run(started, check=True, timeout=60, capture_output=True, text=True).stdout
+    ready, asked = (set(line.split()) for line in told.splitlines())
+    assert len([name for name in ready if name.startswith("magnetar.broker.")]) <= (
+        MODULES_OF_A_BROKER_MAX
+    )
+    late = {
+        f"magnetar.broker.admin.{name}"
+        for name in ("routes.table", "routes.tenants", "openapi", "messages.redrive")
+    }
+    assert late & ready == set()
+    assert late <= asked
+    never = {"jwt", "passlib", "bcrypt", "prometheus_client", "pydantic", "cryptography", "rich"}
+    assert never & asked == set()
+
+
 TOPIC = "/admin/v2/persistent/public/default/x"
 
 

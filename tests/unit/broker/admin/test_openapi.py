@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from magnetar.broker.admin.app import ROUTES
 from magnetar.broker.admin.openapi import document, summary
 from magnetar.broker.admin.router import ANY_METHOD, Query, Route, reads
+from magnetar.broker.admin.routes.table import ROUTES
 from magnetar.broker.auth.access import Access
 
 WHOLE = document(ROUTES, version="1")

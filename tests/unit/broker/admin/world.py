@@ -11,7 +11,7 @@ from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.addresses import listen
-from magnetar.broker.admin.app import ROUTES, start_admin
+from magnetar.broker.admin.app import every_route, start_admin
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.auth.permissions import Permissions
@@ -146,7 +146,7 @@ def entry(publish_time_ms, batch=None):
 
 
 @asynccontextmanager
-async def open_world(settings=None, clock=None, routes=ROUTES):
+async def open_world(settings=None, clock=None, routes=every_route):
     """Cluster ``standalone`` with Pulsar's namespaces, on a free port."""
     rates_clock, clock = clock or SystemClock(), SystemClock()
     tasks, metadata = Tasks("admin test"), MemoryMetadataStore()

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.errors import AlreadyExists
 from magnetar.model.names import TopicName
 from magnetar.tasks import Tasks
 
-from .redrive import Redrive
+if TYPE_CHECKING:  # Few ever need it.
+    from .redrive import Redrive
 
 READERS_MAX: Final = 2
 """Pages that are looked for at the same time; others wait."""
@@ -47,7 +48,7 @@ class MessageWork:
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
-    def redrive_of(self, topic: TopicName) -> Redrive | None:
+    def redrive_of(self, topic: TopicName) -> "Redrive | None":
         """The last one, which may be over."""
         known = self._redrives.get(topic)
         return None if known is None else known[0]
@@ -62,7 +63,7 @@ class MessageWork:
                 503, f"Letters of {REDRIVES_MAX} topics are being sent back: wait for one"
             )
 
-    def start_redrive(self, topic: TopicName, redrive: Redrive) -> None:
+    def start_redrive(self, topic: TopicName, redrive: "Redrive") -> None:
         """Raises what ``check_redrive`` does."""
         self.check_redrive(topic)
         self._redrives.pop(topic, None)

@@ -3,8 +3,8 @@
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.app import ROUTES
 from magnetar.broker.admin.routes import backlog_quotas
+from magnetar.broker.admin.routes.table import ROUTES
 
 NAMESPACE = "/admin/v2/namespaces/public/default"
 TOPIC = "/admin/v2/persistent/public/default/t"

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.app import ROUTES
 from magnetar.broker.admin.routes import subscription_dispatch_rate
 from magnetar.broker.admin.routes.policy_scope import TOPICS
+from magnetar.broker.admin.routes.table import ROUTES
 
 TOPIC = "/admin/v2/persistent/public/default/t"
 
