@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.thread_jobs import ThreadJobs
 
+from magnetar.client.admin_api import AdminApi
 from magnetar.client.client import Client
 from magnetar.clock import SystemClock
 from magnetar.errors import NotFound, NotReady
@@ -55,12 +56,12 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
         )
         await worker.create(FQFN, GIVEN, PACKAGE)
         kept = worker.get(FQFN).package
-        admin.url = NOBODY
+        admin._api, broker_there = AdminApi(NOBODY), admin._api
         with pytest.raises(NotReady, match="no admin API answers"):
             await worker.delete(FQFN)
         await worker.resume()  # As a worker does that starts: it goes on without it.
         assert worker.names("public", "default") == []
-        admin.url = broker.web_url
+        admin._api = broker_there
         await worker.delete(FQFN)
         with pytest.raises(NotFound):
             await packages.read(kept)

@@ -28,6 +28,7 @@ def test_the_broker_sets_every_policy_that_is_in_force():
         "message_size_max",  # Only topics have it.
         "of_subscriptions",
         "offload",  # test_offload_settings.py
+        "properties",
         *RateSettings(publish_messages_max=1).policies().given(),
         "replication_clusters",
         "resource_group",

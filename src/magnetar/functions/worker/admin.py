@@ -26,8 +26,7 @@ class Admin:
 
     def __init__(self, url: str, options: ClientOptions | None = None) -> None:
         """``options`` are a client's: it is asked with its credentials."""
-        self.url = url.rstrip("/")
-        self._api = AdminApi(self.url, timeout_s=TIMEOUT_S, options=options)
+        self._api = AdminApi(url, timeout_s=TIMEOUT_S, options=options)
 
     async def prepare(self, namespace: str) -> None:
         """Make a namespace, unless it is there, in which everything stays that is written."""
@@ -81,7 +80,7 @@ class Admin:
             status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), 0)
             if status in fine:
                 return status, None
-            raise NotReady(f"the broker refuses {method} {path}: {error}") from error
+            raise NotReady(f"{method} {path} at the broker: {error}") from error
         return answer.status, answer.value()
 
 
