@@ -140,6 +140,9 @@ async def running_broker(
         )
         stack.push_async_callback(broker.stop)
         services.vitals.connections = broker.connections
+        services.vitals.throttled_connections = lambda: broker.throttled_count
+        services.vitals.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
+        services.vitals.backlog_checks = broker.backlog_checks
         services.vitals.authentication = authentication
         if listeners.web:
             if server.functions_worker:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.histogram import Histogram
 from magnetar.model.operation_counts import ConnectionCounts
 from magnetar.tasks import Tasks
 
@@ -58,6 +59,8 @@ class Broker:
         self._tasks = tasks
         self.connections = ConnectionCounts()
         self._connections = KeepAliveSweep(config.connections.keep_alive_interval_s, clock)
+        self.outbox_budget = OutboxBudget(config.connections.delivery_buffer_mb_max * MIB)
+        self.backlog_checks = Histogram()  # How long each check of all topics took.
         self.publish_buffer = PublishBuffer(config.connections.publish_buffer_mb_max * MIB)
         self.connections_per_ip: Counter[str] = Counter()  # Only where there is a limit.
         self._all_closed = asyncio.Event()
@@ -67,6 +70,11 @@ class Broker:
     @property
     def connection_count(self) -> int:
         return len(self._connections)
+
+    @property
+    def throttled_count(self) -> int:
+        """Connections that are not read, because their clients publish or ask too much."""
+        return sum(connection.throttled for connection in self._connections.members())
 
     def sessions(self) -> list[Session]:
         """Of the clients that are connected."""
@@ -79,7 +87,7 @@ class Broker:
             table=self._table,
             settings=self._config.connections,
             publish_buffer=self.publish_buffer,
-            outbox_budget=OutboxBudget(self._config.connections.delivery_buffer_mb_max * MIB),
+            outbox_budget=self.outbox_budget,
             shared_frames=SharedFrames(loop),
             clock=self._clock,
             iteration=self._iteration,
@@ -104,6 +112,7 @@ class Broker:
             self.registry,
             retention_check_s=config.storage.retention_check_s,
             inactive_check_s=config.policies.inactive_check_s,
+            backlog_checks=self.backlog_checks,
         ):
             work = look_after_topics(self.registry, chore, self._clock)
             self._tasks.spawn(f"topics: {chore.what}", work)

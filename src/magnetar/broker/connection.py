@@ -99,6 +99,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._keep_alive.due
 
     @property
+    def throttled(self) -> bool:
+        """The client is not read, because it publishes or asks too much."""
+        return self._read_pause.caused_by_broker
+
+    @property
     def session(self) -> Session:
         return self._session
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
+from magnetar.model.histogram import Histogram
 
 from .connection import Connection
 from .settings import HousekeepingSettings
@@ -59,6 +60,7 @@ class Chore(NamedTuple):
     what: str
     interval_s: float
     do: Callable[[Topic], Awaitable[None]]
+    took: Histogram | None = None  # How long it took for all of them.
 
 
 def chores(
@@ -67,8 +69,9 @@ def chores(
     *,
     retention_check_s: float,
     inactive_check_s: float,
+    backlog_checks: Histogram,
 ) -> list[Chore]:
-    """What a broker does for its topics."""
+    """What a broker does for its topics; ``backlog_checks`` notes how long that check takes."""
 
     async def trim(topic: Topic) -> None:
         """Roll over old ledgers, delete those not needed, and unload idle topics."""
@@ -87,7 +90,8 @@ def chores(
     ]
     if settings.backlog_check:
         check_backlog = _if_stored(lambda topic: topic.upkeep.check_backlog())
-        found.append(Chore("check backlog", settings.backlog_check_s, check_backlog))
+        every_s = settings.backlog_check_s
+        found.append(Chore("check backlog", every_s, check_backlog, backlog_checks))
     return found
 
 
@@ -105,7 +109,10 @@ async def look_after_topics(registry: TopicRegistry, chore: Chore, clock: Clock)
     """Do one chore for every open topic, for ever."""
     while True:
         await clock.sleep(chore.interval_s)
+        began = clock.now()
         await do_for_all(registry, chore)
+        if chore.took is not None:
+            chore.took.note(clock.now() - began)
 
 
 async def do_for_all(registry: TopicRegistry, chore: Chore) -> None:

@@ -32,6 +32,11 @@ class OutboxBudget:
         # Invariant: who has unwritten bytes is among them; others may be, until the next count.
         self._outboxes: set[Held] = set()
 
+    @property
+    def unwritten_bytes(self) -> int:
+        """What all connections have unwritten."""
+        return sum(outbox.unwritten_bytes for outbox in self._outboxes)
+
     def wrote(self, outbox: Held, size_bytes: int) -> None:
         """Note that an outbox was given bytes to write."""
         self._outboxes.add(outbox)

@@ -108,6 +108,8 @@ class TopicStats:
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
     backlog_quota_bytes: int = -1
     backlog_quota_s: int = -1
+    size_evictions: int = 0  # How often messages went because of either quota.
+    age_evictions: int = 0
     created_ms: int = 0
     last_publish_ms: int = 0
     publish_limited_count: int = 0  # How often a producer waited for a limit on the rate.

@@ -34,7 +34,6 @@ ABSENT = {
     "pulsar_resource_group_.*": "how long Pulsar takes to share out quotas, which are exact here",
     "pulsar_ml_cache_pool_.*": "Netty's memory",
     "pulsar_ml_cache_pendingreads_.*": "how Pulsar joins reads of the same entries",
-    "pulsar_ml_cache_hits_.*": "reads from memory are not counted; misses are",
     "pulsar_ml_reads_.*inflight_bytes": "a limit of Pulsar's on reads",
     "pulsar_(storage_)?ledger_write_latency_.*|pulsar_storage_ledger_.*": (
         "one log for all topics: pulsar_storage_write_latency_* and magnetar_fsync_seconds"
@@ -47,8 +46,6 @@ ABSENT = {
         "counted for the broker: pulsar_ml_cache_misses_rate"
     ),
     "pulsar_compaction_(latency_.*|(read|write)_throughput|compacted_entries_.*)": "not measured",
-    "pulsar_(broker_)?storage_backlog_quota_(exceeded_evictions|check_duration).*": "not measured",
-    "pulsar_broker_(pending_bytes_to_dispatch|throttled_connections)": "not counted",
 }
 OF_TRANSACTIONS = re.compile("pulsar_(storage_|entry_size_).*")
 """These have the label ``subscription`` in Pulsar for the logs of its transactions alone."""
@@ -57,6 +54,8 @@ SETTINGS = {
     "exposeConsumerLevelMetricsInPrometheus": True,
     "exposeProducerLevelMetricsInPrometheus": True,
     "dispatchThrottlingRatePerSubscriptionInMsg": 1,
+    "backlogQuotaDefaultLimitBytes": 1_000_000,
+    "backlogQuotaCheckIntervalInSeconds": 30,
 }
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -153,6 +152,7 @@ def test_the_values_are_those_of_the_topic(scraped):
     assert value(text, 'pulsar_storage_write_latency_count{cluster="standalone"') == 5
     assert value(text, 'pulsar_subscription_back_log{cluster="standalone"') == 5
     assert value(text, "pulsar_broker_publish_latency_count") == 5
+    assert value(text, "pulsar_storage_backlog_quota_check_duration_seconds_count") == 1
     assert 'magnetar_subscription_blocked{cluster="standalone",namespace="public/default"' in text
 
 

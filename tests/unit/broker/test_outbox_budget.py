@@ -61,3 +61,13 @@ def test_what_was_read_or_is_gone_does_not_count():
     budget.forget(gone)
     other.wrote(STEP)
     assert (reads.restricted, other.restricted) == ([], [])
+
+
+def test_it_knows_what_is_unwritten():
+    budget = OutboxBudget(BUDGET)
+    one, other, gone = Client(budget), Client(budget), Client(budget)
+    for client, size in ((one, 3), (other, 40), (gone, 500)):
+        client.wrote(size)
+    budget.forget(gone)
+    one.unwritten_bytes = 1
+    assert budget.unwritten_bytes == 41

@@ -60,6 +60,7 @@ class Seen:
     topics: Mapping[NamespaceName, int]
     sums: Mapping[NamespaceName, Sequence[float]]  # The values of SUMMED.
     system_bytes: Sequence[int]  # Into and out of system topics.
+    evictions: Mapping[str, int]  # By the type of the backlog quota.
 
 
 class BrokerMetrics:
@@ -76,6 +77,7 @@ class BrokerMetrics:
         yield self._storage()
         yield self._connections()
         yield self._sign_ins()
+        yield self._backlog_quotas()
         yield self._lookups()
         yield self._topic_loads()
         yield self._schemas()
@@ -139,6 +141,8 @@ class BrokerMetrics:
         yield self._gauge("pulsar_ml_cache_evictions", "since the start", evictions)
         rates = self._admin.rates
         about = f"in a second, {_PERIOD}"
+        yield self._gauge("pulsar_ml_cache_hits_rate", f"entries {about}", rates.hit_entries)
+        yield self._gauge("pulsar_ml_cache_hits_throughput", f"bytes {about}", rates.hit_bytes)
         yield self._gauge("pulsar_ml_cache_misses_rate", f"entries {about}", rates.missed_entries)
         yield self._gauge("pulsar_ml_cache_misses_throughput", f"bytes {about}", rates.missed_bytes)
         yield self._gauge(
@@ -156,10 +160,37 @@ class BrokerMetrics:
         }
         for name, value in found.items():
             yield self._of_broker(name, "of clients", "broker_connection", value)
+        vitals = self._admin.vitals
+        yield self._gauge(
+            "pulsar_broker_throttled_connections",
+            "not read, because their clients publish or ask too much",
+            vitals.throttled_connections(),
+        )
+        yield self._gauge(
+            "pulsar_broker_pending_bytes_to_dispatch",
+            "written to connections, and not read by their clients",
+            vitals.unwritten_bytes(),
+        )
         last = self._admin.health.last
         health = -1 if last is None else int(last)
         about = "1: the last health check succeeded, 0: it failed, -1: there was none"
         yield self._of_broker("pulsar_health", about, "broker_health", health)
+
+    def _backlog_quotas(self) -> Iterator[Metric]:
+        yield self._histogram(
+            "pulsar_storage_backlog_quota_check_duration_seconds",
+            "checks of all topics",
+            self._admin.vitals.backlog_checks,
+            created=self._started_s,
+        )
+        family = GaugeMetricFamily(
+            "pulsar_broker_storage_backlog_quota_exceeded_evictions_total",
+            "how often messages went because of a backlog quota, since their topic was loaded",
+            labels=["cluster", "quota_type"],
+        )
+        for kind in ("size", "time"):
+            family.add_metric([self._cluster, kind], self._seen.evictions.get(kind, 0))
+        yield family
 
     def _sign_ins(self) -> Iterator[Metric]:
         authentication = self._admin.vitals.authentication
@@ -361,11 +392,15 @@ class BrokerMetrics:
         _add_summary(family, histogram, labels, created=self._started_s)
         return family
 
-    def _histogram(self, name: str, about: str, histogram: Histogram) -> Metric:
+    def _histogram(
+        self, name: str, about: str, histogram: Histogram, *, created: float | None = None
+    ) -> Metric:
         family = HistogramMetricFamily(name, about, labels=["cluster"])
         buckets = [(str(each), histogram.up_to(each)) for each in _SECONDS]
         buckets.append(("+Inf", histogram.count))
         family.add_metric([self._cluster], buckets, sum_value=histogram.total_s)
+        if created is not None:
+            family.add_sample(f"{name}_created", self._labels(), created)
         return family
 
 

@@ -4,7 +4,7 @@ Nothing is computed before somebody asks.
 """
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib import import_module
 from typing import Final
@@ -39,7 +39,7 @@ async def answer(admin: AdminServices, accept: str) -> tuple[AsyncIterator[bytes
     await admin.vitals.disk()
     loop = asyncio.get_running_loop()
     module = await loop.run_in_executor(None, import_module, _BROKER_METRICS)  # It takes a while.
-    seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes))
+    seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes), scrape.evictions)
     head, content_type = module.encoded(admin, seen, accept)
     end = module.END if "openmetrics" in content_type else b""
     return scrape.pieces(head, end), content_type
@@ -56,8 +56,10 @@ class _Scrape:
         self.topics: dict[NamespaceName, int] = defaultdict(int)
         self.sums: dict[NamespaceName, Sequence[float]] = {}
         self.system_bytes = [0, 0]
+        self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
         self._topic = Table(topic_metrics.TOPIC)
         self._subscription = Table(topic_metrics.SUBSCRIPTION)
+        self._evictions = Table(topic_metrics.EVICTIONS)
         self._throttled = Table(topic_metrics.THROTTLED)
         self._blocked = Table(topic_metrics.BLOCKED)
         self._producer = Table(topic_metrics.PRODUCER)
@@ -90,6 +92,7 @@ class _Scrape:
         tables = (
             self._topic,
             self._namespace,
+            self._evictions,
             self._subscription,
             self._throttled,
             self._blocked,
@@ -114,6 +117,8 @@ class _Scrape:
         if is_system_topic(name):
             self.system_bytes[0] += stats.bytes_in_counter
             self.system_bytes[1] += stats.bytes_out_counter
+        evictions = {"size": stats.size_evictions, "time": stats.age_evictions}
+        self.evictions.update(evictions)
         if not settings.topics:
             return
         labels = self._labels(namespace, name)
@@ -124,6 +129,9 @@ class _Scrape:
         ]
         values = topic_metrics.topic_values(summed, stats, rates, max(durable, default=-1))
         self._topic.add(labels_of(**labels), values)
+        if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
+            for kind, count in evictions.items():
+                self._evictions.add(labels_of(**labels, quota_type=kind), (count,))
         for its_name, its in stats.subscriptions.items():
             mine = {**labels, "subscription": its_name}
             self._note_subscription(mine, its, rates, ages.get(its_name, -1))

@@ -76,6 +76,9 @@ class RateBook:
         self.missed_entries = 0.0
         """Entries that had to be read from disk in a second, and their bytes."""
         self.missed_bytes = 0.0
+        self.hit_entries = 0.0
+        """Entries that were read from memory in a second, and their bytes."""
+        self.hit_bytes = 0.0
 
     def tick(
         self, topic: str, stats: TopicStats, now: float, *, since: float | None = None
@@ -163,7 +166,7 @@ async def keep_rates(
 ) -> None:
     """Tick every topic every so often. One that was loaded since counts from the last tick."""
     last = clock.now()
-    missed = (0, 0)
+    read = (0, 0, 0, 0)
     while True:
         await clock.sleep(interval_s)
         now = clock.now()
@@ -173,9 +176,10 @@ async def keep_rates(
                 await clock.sleep(0)
         book.keep({str(name) for name in registry.loaded})
         book.sum_up()
-        before, missed = missed, (cache.missed_entries, cache.missed_bytes)
-        book.missed_entries, book.missed_bytes = (
-            (then - at) / max(now - last, 1e-3) for at, then in zip(before, missed, strict=True)
+        before = read
+        read = (cache.missed_entries, cache.missed_bytes, cache.hit_entries, cache.hit_bytes)
+        book.missed_entries, book.missed_bytes, book.hit_entries, book.hit_bytes = (
+            (then - at) / max(now - last, 1e-3) for at, then in zip(before, read, strict=True)
         )
         last = now
 

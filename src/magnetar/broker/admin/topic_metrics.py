@@ -122,6 +122,12 @@ THROTTLED: Final = (
     Column("pulsar_subscription_dispatch_throttled_msg_events", "waits for a limit on messages"),
     Column("pulsar_subscription_dispatch_throttled_bytes_events", "waits for a limit on bytes"),
 )
+EVICTIONS: Final = (
+    Column(
+        "pulsar_storage_backlog_quota_exceeded_evictions_total",
+        "how often messages went because of a backlog quota, since the topic was loaded",
+    ),
+)
 BLOCKED: Final = (
     Column("magnetar_subscription_blocked", "1 for the reason why a backlog is not delivered"),
 )
@@ -275,7 +281,7 @@ def added(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
 ALL: Final = tuple(
     {
         each.name: each
-        for each in chain(TOPIC, SUBSCRIPTION, THROTTLED, BLOCKED, PRODUCER, CONSUMER)
+        for each in chain(TOPIC, EVICTIONS, SUBSCRIPTION, THROTTLED, BLOCKED, PRODUCER, CONSUMER)
     }.values()
 )
 """Every column there is, once."""

@@ -37,6 +37,9 @@ class Vitals:
 
     clock: Clock
     connections: ConnectionCounts = field(default_factory=ConnectionCounts)
+    throttled_connections: Callable[[], int] = int
+    unwritten_bytes: Callable[[], int] = int  # They wait for clients to read them.
+    backlog_checks: Histogram = field(default_factory=Histogram)
     authentication: Authentication | None = None  # None: nobody is asked who it is.
     sync_latency: Histogram | None = None  # None: nothing is written to a disk.
     data_directory: Path | None = None

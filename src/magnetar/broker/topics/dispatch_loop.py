@@ -122,19 +122,27 @@ class DispatchLoop:
         if self._table is not None or consumer is self.strategy.active:
             self.wake()
 
-    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """These entries are acknowledged as a whole."""
-        if self._pending is not None:
-            freed = self._pending.acknowledged(consumer, ledger_id, entry_ids)
-            if freed or self.over_unacked_limit:
-                self.wake()
+    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> int:
+        """These entries are acknowledged as a whole. Return the messages of those that were out."""
+        if self._pending is None or self._table is None:
+            return 0
+        before = self._table.messages
+        freed = self._pending.acknowledged(consumer, ledger_id, entry_ids)
+        messages = before - self._table.messages
+        if freed or self.over_unacked_limit:
+            self.wake()
+        return messages
 
-    def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> None:
-        """A batch is acknowledged, but for so many ``messages``."""
-        if self._pending is not None:
-            freed = self._pending.acknowledged_part(consumer, position, messages)
-            if freed or self.over_unacked_limit:
-                self.wake()
+    def acknowledged_part(self, consumer: Consumer, position: Position, left: int) -> int:
+        """The same for a part of a batch, of which ``left`` messages are not acknowledged."""
+        if self._pending is None or self._table is None:
+            return 0
+        before = self._table.messages
+        freed = self._pending.acknowledged_part(consumer, position, left)
+        messages = before - self._table.messages
+        if freed or self.over_unacked_limit:
+            self.wake()
+        return messages
 
     def passed_over(self) -> None:
         """Entries were acknowledged whoever holds them: what waits of them waits no more."""

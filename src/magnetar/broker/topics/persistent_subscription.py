@@ -231,11 +231,12 @@ class PersistentSubscription(Subscription):
         return 0 if kind.single_active else self._policies.unacked_per_consumer_max or 0
 
     def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        totals = consumer.totals
-        totals.acked_count += len(entry_ids)
+        totals, messages = consumer.totals, len(entry_ids)
+        if self.dispatch is not None:  # Where an active consumer gets all, entries are counted.
+            held = self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
+            messages = max(messages, held)
+        totals.acked_count += messages
         totals.last_acked_ms = self._clock.wall_ms()
-        if self.dispatch is not None:
-            self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
         if self.ended:
             self._tell_end()
 
@@ -251,7 +252,8 @@ class PersistentSubscription(Subscription):
             self._acknowledged(consumer, position.ledger_id, [position.entry_id])
         elif self.dispatch is not None:
             left = pending_in(self.cursor.ack_set(position) or [])
-            self.dispatch.acknowledged_part(consumer, position, left)
+            messages = self.dispatch.acknowledged_part(consumer, position, left)
+            consumer.totals.acked_count += messages
 
     def _new_dispatch(self, request: SubscribeRequest) -> DispatchLoop:
         return DispatchLoop(

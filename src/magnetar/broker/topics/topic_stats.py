@@ -53,6 +53,8 @@ def topic_stats(topic: Topic) -> TopicStats:
     )
     if isinstance(topic, PersistentTopic):
         found.writes = topic.writer.writes
+        found.size_evictions = topic.upkeep.subscriptions.size_evictions
+        found.age_evictions = topic.upkeep.subscriptions.age_evictions
     return found
 
 

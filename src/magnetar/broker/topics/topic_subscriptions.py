@@ -40,8 +40,10 @@ class TopicSubscriptions:
         "_removed_totals",
         "_settings",
         "_topic",
+        "age_evictions",
         "by_name",
         "rates",
+        "size_evictions",
     )
 
     def __init__(
@@ -56,6 +58,8 @@ class TopicSubscriptions:
         check_open: Callable[[], None],
     ) -> None:
         self.by_name = by_name
+        self.size_evictions = 0  # How often messages went because of either backlog quota.
+        self.age_evictions = 0
         self.rates: TopicRates | None = None
         """The limits of the topic, where there are any."""
         self._topic = topic

@@ -61,6 +61,10 @@ class TopicUpkeep:
         if quota is None:
             return
         if backlog_limits.refusal(quota) is None:
+            if quota is self.policies.backlog_quota_age:
+                self.subscriptions.age_evictions += 1
+            else:
+                self.subscriptions.size_evictions += 1
             now_ms = self.clock.wall_ms()
             await backlog_limits.evict(self.ledger, self._all(), self.policies, quota, now_ms)
         else:

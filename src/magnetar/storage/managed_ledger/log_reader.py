@@ -119,6 +119,8 @@ class LogReader:
         cache = self._appended.get(position.ledger_id)
         run = None if cache is None else cache.find(position.entry_id, entries_max, bytes_max)
         if run is not None:
+            self._cache.hit_entries += len(run.data)
+            self._cache.hit(run)
             return run
         place = self.layout.locate(position)
         if place is None:
@@ -128,6 +130,7 @@ class LogReader:
             if cache is not None:
                 run = cache.find(place.entry_id, entries_max, bytes_max)
                 if run is not None:
+                    self._cache.hit(run)
                     return run
         return None
 

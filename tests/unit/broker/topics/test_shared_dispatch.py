@@ -257,3 +257,32 @@ async def test_messages_of_a_batch_are_acknowledged_one_by_one(open_bench, make_
     assert end.sent[-1][5] == [0b110]
     subscription.acknowledge(consumer, [], [(position, [0b000])])
     assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)
+
+
+async def test_acknowledgements_count_messages(open_bench, make_entry):
+    bench = await open_bench(batch_index_acks=True)
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish(
+        "a", make_entry("abc", batch=3), make_entry("defg", batch=4), counts=[1, 3, 4]
+    )
+    await end.until(lambda e: len(e.got()) == 3)
+    alone, three, four = end.positions()
+    counted = []
+    for whole, parts in (
+        ([alone], ()),
+        ([], [(three, [0b110])]),
+        ([], [(three, [0b000])]),
+        ([four], ()),
+        ([four], ()),  # Nobody holds it any more.
+    ):
+        subscription.acknowledge(consumer, whole, parts)
+        counted.append(consumer.totals.acked_count)
+    assert counted == [1, 2, 4, 8, 9]
+
+
+async def test_an_active_consumers_acknowledgements_count_entries(bench, make_entry):
+    end, subscription, consumer = await bench.consumer(SubscriptionType.EXCLUSIVE)
+    await bench.publish(make_entry("abc", batch=3), "d", counts=[3, 1])
+    await end.until(lambda e: len(e.got()) == 2)
+    subscription.acknowledge(consumer, end.positions())
+    assert consumer.totals.acked_count == 2

@@ -121,6 +121,16 @@ async def expiring_topic(bench):
     await bench.topic.upkeep.expire_old()
 
 
+async def evicting_topics(open_bench):
+    """A topic that was too large, and one that was too old, for which messages had to go."""
+    for quota in ("backlog_quota_size", "backlog_quota_age"):
+        bench = await open_bench(**{quota: BacklogQuota(9, 9, BacklogQuotaPolicy.EVICTION)})
+        await bench.consumer(SubscriptionType.SHARED, permits=0)
+        await bench.publish("a")
+        await bench.topic.upkeep.check_backlog()
+        yield bench
+
+
 async def offloaded_topic(open_bench):
     """A topic of which a ledger was offloaded, and another one could not be."""
     bench = await open_bench(
@@ -189,6 +199,7 @@ async def test_every_field_is_filled_by_what_happens(
         slow,
         compacted,
         offloaded,
+        *[each async for each in evicting_topics(open_bench)],
         await open_bench(deduplication=True),
     ):
         stats = topic_stats(bench.topic)

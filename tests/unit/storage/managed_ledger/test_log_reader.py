@@ -42,9 +42,13 @@ async def test_a_read_goes_on_at_the_next_entry_there_is(log):
 
 async def test_what_was_read_ahead_is_read_from_memory(logs, log):
     await read(log, (0, 0), 10)
+    cache = logs.cache
+    assert (cache.missed_entries, cache.hit_entries) == (1000, 0)
     assert log.cached(Position(0, 10), 10, BYTES_MAX).data == entries(10, start=10)
     for first in range(0, 1000, 10):
         assert (await read(log, (0, first), 10)).data == entries(10, start=first)
+    assert (cache.missed_entries, cache.hit_entries) == (1000, 10 + 1000)
+    assert cache.hit_bytes == sum(map(len, [*entries(10, start=10), *entries(1000)]))
     assert logs.ledgers.reads.passed == 1
 
 

@@ -106,7 +106,7 @@ function figuresOf(own) {
     ["Delayed", compact(own.msgDelayed), "", own.msgDelayed ? "not due yet" : ""],
     ["To redeliver", compact(own.msgInReplay), "", `${rate(own.msgRateRedeliver)} /s again`],
     ["Delivered", rate(own.msgRateOut), "/s", `${compact(own.msgOutCounter)} in all`],
-    ["Acknowledged", rate(own.messageAckRate), "entries/s", `mark moved ${ago(own.lastMarkDeleteAdvancedTimestamp)}`],
+    ["Acknowledged", rate(own.messageAckRate), own.type.endsWith("Shared") ? "messages/s" : "entries/s", `mark moved ${ago(own.lastMarkDeleteAdvancedTimestamp)}`],
     ["Expired", compact(own.totalMsgExpired), "", own.lastExpireTimestamp ? ago(own.lastExpireTimestamp) : ""],
   ];
 }
