@@ -7,6 +7,7 @@ whoever is not done with the one before gets the newest when it is, so that noth
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,8 @@ from magnetar.model.names import TopicName
 log = logging.getLogger(__name__)
 
 LISTENERS_MAX: Final = 100
+LISTENERS_OF_ROLE_MAX: Final = 25
+"""Of one role, which shall not keep others out; where nobody is asked who it is, there are none."""
 INTERVAL_S_MAX: Final = 60
 TICK_S: Final = 1.0
 PAUSE_PER_WORK: Final = 20
@@ -58,12 +61,12 @@ class Events:
         self._clock = clock
         self._broker = broker
         self._watched: dict[TopicName, list[TopicShown]] = {}  # For each listener.
-        self._listeners = 0
+        self._listeners: Counter[str | None] = Counter()  # Of each role.
         self._somebody_listens = asyncio.Event()
         self._next: asyncio.Future[Tick] | None = None
 
     def __len__(self) -> int:
-        return self._listeners
+        return self._listeners.total()
 
     def listen(
         self,
@@ -71,24 +74,32 @@ class Events:
         sight: SightOf,
         topic: TopicName | None = None,
         topic_shown: TopicShown | None = None,
+        *,
+        role: str | None = None,
     ) -> "Listener":
         """What somebody is told from now on, until it is closed.
 
-        Raises Rejection where so many listen that nobody else may.
+        Raises Rejection where so many listen that nobody else may, or nobody else of this role.
         """
-        if self._listeners >= LISTENERS_MAX:
+        if len(self) >= LISTENERS_MAX:
             raise Rejection(
                 503, f"{LISTENERS_MAX} clients listen to events, which is the most: close some"
             )
-        self._listeners += 1
+        if role is not None and self._listeners[role] >= LISTENERS_OF_ROLE_MAX:
+            raise Rejection(
+                503, f"{LISTENERS_OF_ROLE_MAX} clients of {role} listen to events: close some"
+            )
+        self._listeners[role] += 1
         if topic is not None and topic_shown is not None:
             self._watched.setdefault(topic, []).append(topic_shown)
         self._somebody_listens.set()
-        return Listener(self, self._clock, interval_s, topic, sight)
+        return Listener(self, self._clock, interval_s, topic, sight, role=role)
 
-    def left(self, topic: TopicName | None) -> None:
+    def left(self, topic: TopicName | None, role: str | None) -> None:
         """A listener is gone."""
-        self._listeners -= 1
+        self._listeners[role] -= 1
+        if not self._listeners[role]:
+            del self._listeners[role]
         if topic is not None:
             self._watched[topic].pop()
             if not self._watched[topic]:
@@ -148,8 +159,11 @@ class Listener(AsyncIterator[bytes]):
         interval_s: float,
         topic: TopicName | None,
         sight: SightOf,
+        *,
+        role: str | None,
     ) -> None:
         self._events = events
+        self._role = role
         self._clock = clock
         self._interval_s = interval_s
         self._topic = topic
@@ -177,7 +191,7 @@ class Listener(AsyncIterator[bytes]):
         """Listen no more. May be called again."""
         if not self._closed:
             self._closed = True
-            self._events.left(self._topic)
+            self._events.left(self._topic, self._role)
 
     def _told(self, tick: Tick) -> bytes:
         told = self._events.overview(tick, self._sight)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
+from ipaddress import ip_address
 from typing import Final, Self
 
 from aiohttp import web
@@ -90,7 +91,9 @@ class AdminServer:
         ``body_bytes_max``. Without ``sign_in`` nobody is asked who it is. Pages from here may
         change something; ``advertised`` is a host name that they may come by.
         """
-        answers = _Answers(router, body_bytes_max, sign_in, advertised)
+        addresses = [ip_address(each.socket.getsockname()[0]) for each in listeners]
+        local = all(each.is_loopback for each in addresses)
+        answers = _Answers(router, body_bytes_max, sign_in, advertised, local=local)
         runner = web.ServerRunner(
             _Connections(answers.answer, connections_max),
             handle_signals=False,
@@ -143,11 +146,15 @@ class _Answers:
         body_bytes_max: int,
         sign_in: HttpSignIn | None,
         advertised: str,
+        *,
+        local: bool,
     ) -> None:
+        """``local``: only programs on this machine reach it."""
         self._router = router
         self._body_bytes_max = body_bytes_max
         self._sign_in = sign_in
         self._advertised = advertised
+        self._local = local
         self._streaming: set[asyncio.Task[object]] = set()
         self._closing = False
 
@@ -220,6 +227,8 @@ class _Answers:
                 await self._ask_who(self._sign_in, request, http)
             if request.role is None or not shows_token(http.headers):
                 _check_page(http, self._advertised)  # Browsers add no token by themselves.
+            if request.role is None and self._local:
+                _check_name(http, self._advertised)
             await self._router.authorize(route, request)
             request.body = await _body(http.clone(client_max_size=self._body_bytes_max))
             reply = await self._router.call(route, request)
@@ -295,6 +304,22 @@ def _check_page(http: web.BaseRequest, advertised: str) -> None:
             403,
             f"A page in a browser from {origin:.100} may not change anything here: use a program, "
             "or the console by an IP address, localhost or the advertised address",
+        )
+
+
+def _check_name(http: web.BaseRequest, advertised: str) -> None:
+    """Refuse what a browser asks by a name that somebody else can make lead to this machine.
+
+    A page of that name could read whatever is for nobody but this machine's programs. Browsers send
+    no Origin for what they only read, but always the language of who looks; programs do not.
+    """
+    host = http.headers.get("Host", "")
+    browser = "Accept-Language" in http.headers
+    if browser and not is_own_page(f"http://{host}", host, advertised):
+        raise Rejection(
+            403,
+            f"A browser asks for {host:.100}, which is no name of this broker: use localhost, or "
+            "set advertisedAddress to the name",
         )
 
 

@@ -7,7 +7,7 @@ from support.loop import until_idle
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.events import KEEP_ALIVE_S, LISTENERS_MAX, Events
+from magnetar.broker.admin.events import KEEP_ALIVE_S, LISTENERS_MAX, LISTENERS_OF_ROLE_MAX, Events
 from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.errors import TopicNotFound
@@ -96,6 +96,15 @@ async def test_a_topic_is_looked_at_once_for_all_and_its_errors_are_told(events,
     await told(clock, listeners[0])
     event, _ = await told(clock, listeners[0])
     assert b'"reason":"Topic persistent://public/default/x not found"' in event
+
+
+async def test_so_many_of_one_role_may_listen(events):
+    listeners = [events.listen(1, everything, role="me") for _ in range(LISTENERS_OF_ROLE_MAX)]
+    with pytest.raises(Rejection, match="clients of me listen"):
+        events.listen(1, everything, role="me")
+    events.listen(1, everything, role="other")
+    await listeners[0].aclose()
+    events.listen(1, everything, role="me")
 
 
 async def test_so_many_may_listen(events):

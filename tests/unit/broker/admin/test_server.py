@@ -161,6 +161,18 @@ async def test_a_page_that_came_from_here_may_change_something(server):
     assert (await raw(server, sent("evil.example", "evil.example")))[0] == refused
 
 
+async def test_a_page_whose_name_was_made_to_lead_here_reads_nothing_either(server):
+    def sent(host, more="Accept-Language: en\r\n"):
+        return get("/echo/x", more=more).replace("Host: x", f"Host: {host}")
+
+    status, _, body = await raw(server, sent("evil.example:8080"))
+    assert status == "HTTP/1.1 403 Forbidden"
+    assert "is no name of this broker" in json.loads(body)["reason"]
+    for own in ("localhost:1", "127.0.0.1", "[::1]:8080"):
+        assert (await raw(server, sent(own)))[0] == "HTTP/1.1 200 OK"
+    assert (await raw(server, sent("evil.example", more="")))[0] == "HTTP/1.1 200 OK"  # A program.
+
+
 class EndsSoon:
     """Knows every sender, for a moment."""
 

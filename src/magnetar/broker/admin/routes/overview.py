@@ -40,7 +40,7 @@ async def events(admin: AdminServices, request: Request) -> Reply:
         await _live(admin, topic, admin.clock.now())  # Whoever misspells it is told at once.
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     watched = None if topic is None else partial(_live, admin, topic)
-    listener = admin.events.listen(interval_s, sight, topic, watched)
+    listener = admin.events.listen(interval_s, sight, topic, watched, role=request.role)
     return Reply(200, content_type=EVENTS, headers=headers, stream=listener)
 
 
