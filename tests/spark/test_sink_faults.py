@@ -6,11 +6,14 @@ from pyspark.errors import StreamingQueryException
 from spark import faulty as faulty_format
 from spark.faulty import Faults
 from support.admin import ask
+from support.tokens import TAKES_TOKENS, token
 
 from magnetar.client import blocking
+from magnetar.client.authentication.token import AuthenticationToken
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.testing.local_broker import BrokerThread
 from magnetar.testing.processes import BrokerProcess
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
@@ -165,3 +168,49 @@ def test_two_batch_writes_without_a_name_are_two(spark, broker, client, topic):
         frame.options(topic=topic, guarantee="exactly-once").save()
     with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
         assert len(reader.receive_many(100, 10.0)) == 10
+
+
+LIMIT = 20_000
+LARGE = 30_000
+
+
+def test_rows_behind_one_that_the_topic_refuses_wait_for_it(spark, broker, client, topic):
+    """They would be stored, and the next try would take the refused one for stored."""
+    size_policy = f"{topic.replace('://', '/')}/maxMessageSize"
+    client.create_producer(topic).close()
+    ask(broker, "POST", size_policy, LIMIT)
+    rows = [str(n).ljust(LARGE if n == 1_500 else 20, ".") for n in range(COUNT)]
+    frame = spark.createDataFrame([(row,) for row in rows], "value string").coalesce(1)
+    writer = frame.write.format("pulsar").mode("append").option("service.url", broker.service_url)
+    writer = writer.options(topic=topic, guarantee="exactly-once", txnAppId=topic, txnVersion=1)
+    writer = writer.option("admin.url", broker.web_url)
+    for _ in range(2):
+        with pytest.raises(Exception, match="Exceed maximum message size"):
+            writer.save()
+    assert texts(client, topic) == rows[:1_500]
+    ask(broker, "POST", size_policy, 2 * LARGE)
+    writer.save()
+    assert texts(client, topic) == rows
+
+
+def texts(client, topic):
+    found = []
+    with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        while reader.has_message_available():
+            found += [message.data.decode() for message in reader.receive_many(1000, 10.0)]
+    return found
+
+
+def test_a_broker_that_wants_a_token_is_asked_with_the_clients(spark):
+    own = token("writer")
+    settings = {**BROKER_SETTINGS, **TAKES_TOKENS, "superUserRoles": "writer"}
+    given = {"authPluginClassName": "token", "authParams": f"token:{own}"}
+    with BrokerThread(settings=settings) as broker:
+        writer = spark.range(3).selectExpr("string(id) as value").write.format("pulsar")
+        writer = writer.mode("append").option("service.url", broker.service_url)
+        writer = writer.options(**{f"pulsar.client.{name}": text for name, text in given.items()})
+        writer.options(topic="secured", guarantee="exactly-once").option(
+            "admin.url", broker.web_url
+        ).save()
+        with blocking.Client(broker.service_url, authentication=AuthenticationToken(own)) as client:
+            assert sorted(texts(client, "secured")) == ["0", "1", "2"]

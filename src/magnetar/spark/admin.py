@@ -35,17 +35,21 @@ class AdminApi:
 
         Waits for a broker that is away, as for its other answers. Raises NotReady.
         """
-        clock = SystemClock()
-        deadline = clock.now() + self.timeout_s
-        while True:
-            try:
-                stats = self._ask(f"{admin_api.topic_path(topic)}/stats")
-            except _Away:
-                if not self.retry_forever and clock.now() > deadline:
-                    raise
-                Event().wait(_PAUSE_S)  # Nobody tells when it is back.
-            else:
-                return bool(stats["deduplicationStatus"] == "Enabled")
+        stats = self._ask_until_there(f"{admin_api.topic_path(topic)}/stats")
+        return bool(stats["deduplicationStatus"] == "Enabled")
+
+    def may_limit_messages(self, topic: str) -> bool:
+        """Whether a topic has a ``maxMessageSize`` of its own, or does not say.
+
+        Who may write to a topic need not be let see its policies. Waits as ``deduplicates``.
+        """
+        whole = admin_api.topic_path(str(TopicName.parse(topic).partitioned_name))
+        try:
+            return bool(self._ask_until_there(f"{whole}/maxMessageSize"))
+        except _Away:
+            raise
+        except NotReady:
+            return True
 
     def keeps(self, topic: str) -> bool:
         """Whether a subscription or retention keeps messages of a topic. Raises NotReady."""
@@ -65,6 +69,17 @@ class AdminApi:
         """
         said = self._ask(f"{admin_api.topic_path(topic)}/internalStats")
         return [_ledger(each) for each in said["ledgers"]]
+
+    def _ask_until_there(self, path: str) -> Any:
+        clock = SystemClock()
+        deadline = clock.now() + self.timeout_s
+        while True:
+            try:
+                return self._ask(path)
+            except _Away:
+                if not self.retry_forever and clock.now() > deadline:
+                    raise
+                Event().wait(_PAUSE_S)  # Nobody tells when it is back.
 
     def _ask(self, path: str) -> Any:
         api = admin_api.AdminApi(

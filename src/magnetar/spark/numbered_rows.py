@@ -5,6 +5,7 @@ and the broker knows by the sequence ids which of them it has: all up to the hig
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -22,6 +23,22 @@ def producer_name(app_id: str, task_partition: int) -> str:
     return f"spark:{app_id}:{task_partition}"
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The rows of one Arrow batch that go to one partition; the first ``done`` are stored."""
+
+    rows: Rows
+    picked: Picked
+    first_id: int
+    done: int
+
+    def batches(
+        self, stored: int = 0, messages_max: int | None = None
+    ) -> Iterator[PackedBatch | OutgoingMessage]:
+        """What is not stored yet, nor among the ``stored`` rows behind what was done."""
+        return self.rows.batches(self.picked, self.first_id, self.done + stored, messages_max)
+
+
 class NumberedRows:
     """What one task writes to one topic, row by row."""
 
@@ -33,11 +50,8 @@ class NumberedRows:
 
     def place(
         self, rows: Rows, picked: Picked, stored: Callable[[int], int]
-    ) -> Iterator[tuple[int, Iterator[PackedBatch | OutgoingMessage]]]:
-        """What is not stored yet, by partition. ``stored`` says the highest id that one has.
-
-        Whatever is stored, batches end at the same rows.
-        """
+    ) -> Iterator[tuple[int, Share]]:
+        """What is not stored yet, by partition. ``stored`` says the highest id that one has."""
         place = self._rows + self._task_partition * SAME_PARTITION_MESSAGES
         shares = rows.share(picked, len(self._next_ids), place, SAME_PARTITION_MESSAGES)
         self._rows += count_of(picked)
@@ -49,4 +63,4 @@ class NumberedRows:
             self._next_ids[partition] += count
             done = max(stored(partition) + 1 - first_id, 0)
             if done < count:
-                yield partition, rows.batches(share, first_id, done)
+                yield partition, Share(rows, share, first_id, done)

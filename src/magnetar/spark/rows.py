@@ -67,15 +67,16 @@ class Rows:
         return list(inner.share_rows(self._keys, picked, partitions, place, run))
 
     def batches(
-        self, picked: Picked, first_sequence_id: int, done: int
+        self, picked: Picked, first_sequence_id: int, done: int, messages_max: int | None = None
     ) -> Iterator[PackedBatch | OutgoingMessage]:
         """The rows as they are sent, but for the first ``done``, numbered from the first on.
 
-        However many are done, batches end with the same rows. Raises InvalidValue for a row that
-        says what no message can.
+        However many are done, batches end with the same rows, unless ``messages_max`` of a batch
+        changes. Raises InvalidValue for a row that says what no message can.
         """
+        count_max = messages_max or BATCH_MESSAGES_MAX
         try:
-            cuts = inner.cut_rows(self._columns, picked, BATCH_MESSAGES_MAX, BATCH_BYTES_MAX)
+            cuts = inner.cut_rows(self._columns, picked, count_max, BATCH_BYTES_MAX)
         except ValueError as error:
             raise InvalidValue(f"a row cannot be sent: {error}: {self._culprit(picked)}") from error
         start = 0

@@ -3,9 +3,9 @@
 With ``Once`` each row is stored once, however often the task is tried: the broker deduplicates.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Final, Self
@@ -17,7 +17,7 @@ from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.schemas.schema import Schema
-from magnetar.spark.numbered_rows import NumberedRows, producer_name
+from magnetar.spark.numbered_rows import NumberedRows, Share, producer_name
 from magnetar.spark.rows import BATCH_BYTES_MAX, Picked, Rows
 from magnetar.spark.write_options import Write
 
@@ -28,10 +28,14 @@ _BUSY_PAUSE_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """What is written once, and who says of a partition that is loaded whether it deduplicates."""
+    """What is written once, and who says of a partition that is loaded whether it deduplicates.
+
+    ``limited`` says whether the broker may refuse messages of a size that it takes elsewhere.
+    """
 
     write: Write
     deduplicates: Callable[[str], bool]
+    limited: Callable[[str], bool] = lambda _topic: True
 
 
 class TaskProducers:
@@ -62,6 +66,8 @@ class TaskProducers:
         self._send_timeout_s = 0.0 if once else send_timeout_s
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
         self._producers: dict[str, tuple[blocking.Producer, int]] = {}
+        self._limited: set[str] = set()
+        self._messages_max: dict[str, int] = {}  # Of a batch, where the broker refused larger ones.
         self._closing = ExitStack()
         self._ahead: Future[None] | None = None
 
@@ -85,17 +91,61 @@ class TaskProducers:
         if topic not in self._topics:
             self._know(topic, self._partitions(topic))
         numbered, names = self._topics[topic]
-        for partition, batches in numbered.place(
+        for partition, share in numbered.place(
             rows, picked, lambda at: self._producer(names[at])[1]
         ):
-            _enqueue(self._producer(names[partition])[0], batches)
+            producer = self._producer(names[partition])[0]
+            if topic in self._limited:
+                self._send_surely(topic, producer, share)
+            else:
+                with self._told_of_loss(topic):
+                    _enqueue(producer, share.batches())
 
     def flush(self) -> None:
         """Return when all is stored. Raises what went wrong."""
         if self._ahead is not None:
             return  # No row came.
-        for producer, _ in self._producers.values():
-            producer.flush()
+        for topic, (producer, _) in self._producers.items():
+            with self._told_of_loss(topic):
+                producer.flush()
+
+    def _send_surely(self, topic: str, producer: blocking.Producer, share: Share) -> None:
+        """Send each batch when the one before is stored, and what is refused in smaller ones.
+
+        What is stored behind a batch that the broker refuses says to the next try that the refused
+        one is stored, too. So nothing is behind it.
+        """
+        stored = 0
+        while True:
+            messages_max = self._messages_max.get(topic)
+            for batch in share.batches(stored, messages_max):
+                count = batch.message_count if isinstance(batch, PackedBatch) else 1
+                try:
+                    _enqueue(producer, [batch])
+                    producer.flush()
+                except NotAllowed as error:
+                    if count == 1:
+                        raise _row_refused(topic, error) from error
+                    self._messages_max[topic] = count // 2
+                    break
+                stored += count
+            else:
+                return
+
+    @contextmanager
+    def _told_of_loss(self, topic: str) -> Iterator[None]:
+        """Of what was sent without waiting the broker refuses nothing, unless a policy is new."""
+        try:
+            yield
+        except NotAllowed as error:
+            if self._once is None:
+                raise
+            raise NotAllowed(
+                f"{topic} began to refuse rows while they were written: {error}. Those behind them "
+                "may be stored, and then another try takes the refused ones for stored: change "
+                "what refuses them, such as the topic's policy maxMessageSize, and write the rows "
+                "again under another txnAppId or checkpoint"
+            ) from error
 
     def _open_ahead(self, topic: str) -> None:
         with suppress(TopicNotFound):  # It is created when there is a row for it.
@@ -106,6 +156,8 @@ class TaskProducers:
 
     def _know(self, topic: str, names: list[str]) -> None:
         version = self._once.write.version if self._once else 0
+        if self._once is not None and self._once.limited(topic):
+            self._limited.add(topic)
         self._topics[topic] = NumberedRows(version, self._task_partition, len(names)), names
 
     def _partitions(self, topic: str) -> list[str]:
@@ -162,6 +214,13 @@ class TaskProducers:
         if self._ahead is not None:
             wait([self._ahead])
         self._closing.close()
+
+
+def _row_refused(topic: str, error: NotAllowed) -> NotAllowed:
+    return NotAllowed(
+        f"{topic} does not take a row: {error}. Nothing behind it is written: change what refuses "
+        "it, such as the topic's policy maxMessageSize, or filter the row out, and run it again"
+    )
 
 
 def _enqueue(producer: blocking.Producer, batches: Iterable[PackedBatch | OutgoingMessage]) -> None:

@@ -132,7 +132,7 @@ class _RowWriter:
             assert task is not None, "Spark calls write() in a task"
             admin = admin_of(options)
             assert admin is not None, "held by WriteOptions"
-            once = Once(self._write_of(task), admin.deduplicates)
+            once = Once(self._write_of(task), admin.deduplicates, admin.may_limit_messages)
         return TaskProducers(
             client_for(options),
             task.partitionId() if task is not None else 0,

@@ -32,7 +32,7 @@ def batches_of(keys, *, partitions=3, version=5, stored=None, at_once=7):
             )
         )
         placed = numbered.place(rows, len(part), lambda at: (stored or {}).get(at, NOTHING))
-        found += [(partition, batch) for partition, some in placed for batch in some]
+        found += [(partition, batch) for partition, some in placed for batch in some.batches()]
     return found
 
 

@@ -3,6 +3,7 @@ from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
+from support.admin import ask
 
 from magnetar.client import blocking
 from magnetar.errors import MessageTooLarge, NotAllowed, TopicNotFound
@@ -36,7 +37,8 @@ def send(producers, topic, values):
 @pytest.fixture
 def write(broker, client, topic):
     def write(rows, *, version=0, client=client):
-        once = Once(Write("q", version), AdminApi(broker.web_url, 10.0).deduplicates)
+        admin = AdminApi(broker.web_url, 10.0)
+        once = Once(Write("q", version), admin.deduplicates, admin.may_limit_messages)
         with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
             for part in rows:
                 send(producers, topic, part)
@@ -123,6 +125,27 @@ def test_nothing_is_sent_after_a_batch_that_could_not_be(topic):
             ):
                 send(producers, topic, rows)
         assert stored(client, topic) == []
+
+
+@pytest.mark.parametrize("limit", [300, 5_000])
+def test_batches_become_as_small_as_the_topic_wants_them(broker, client, write, topic, limit):
+    client.create_producer(topic).close()
+    ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", limit)
+    rows = rows_of(*range(1200))
+    write([rows[:700], rows[700:]])
+    assert stored(client, topic) == rows
+
+
+def test_a_policy_that_comes_while_rows_are_written_is_told_of(broker, client, topic):
+    client.create_producer(topic).close()
+    once = Once(Write("q", 0), lambda _topic: True, lambda _topic: False)
+    ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", 1000)
+    with (  # noqa: PT012 - either may raise.
+        pytest.raises(NotAllowed, match=r"began to refuse rows.*another txnAppId or checkpoint"),
+        TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers,
+    ):
+        send(producers, topic, [b"x" * 2000, b"y"])
+        producers.flush()
 
 
 def test_opened_ahead_a_producer_waits_for_rows(client, topic):
