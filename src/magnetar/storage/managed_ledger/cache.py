@@ -48,11 +48,6 @@ class EntryCache:
         """About how much memory the cached runs take up."""
         return self.reread.size_bytes + self.appended.size_bytes
 
-    def hit(self, run: EntryRun) -> None:
-        """Count what was read from memory."""
-        self.hit_entries += len(run.data)
-        self.hit_bytes += run.size_bytes
-
     def missed(self, run: EntryRun) -> None:
         """Count what was read from disk."""
         self.missed_entries += len(run.data)

@@ -118,10 +118,19 @@ class LogReader:
         """Return the run at ``position``, or at the first entry after it; None if not in memory."""
         cache = self._appended.get(position.ledger_id)
         run = None if cache is None else cache.find(position.entry_id, entries_max, bytes_max)
-        if run is not None:
-            self._cache.hit_entries += len(run.data)
-            self._cache.hit(run)
-            return run
+        if run is None:
+            run = self._cached_further(position, entries_max, bytes_max)
+            if run is None:
+                return None
+        counts = self._cache
+        counts.hit_entries += len(run.data)
+        counts.hit_bytes += run.size_bytes
+        return run
+
+    def _cached_further(
+        self, position: Position, entries_max: int, bytes_max: int
+    ) -> EntryRun | None:
+        """The same, where it is not what was appended at ``position``."""
         place = self.layout.locate(position)
         if place is None:
             return None
@@ -130,7 +139,6 @@ class LogReader:
             if cache is not None:
                 run = cache.find(place.entry_id, entries_max, bytes_max)
                 if run is not None:
-                    self._cache.hit(run)
                     return run
         return None
 

@@ -52,6 +52,21 @@ async def test_what_was_read_ahead_is_read_from_memory(logs, log):
     assert logs.ledgers.reads.passed == 1
 
 
+async def test_what_was_appended_counts_once_for_each_reader(logs, ledger):
+    ledger.open_reader("reads", EARLIEST)
+    await append(ledger, entries(10))
+    before = logs.cache.hit_entries, logs.cache.hit_bytes
+    for _ in range(2):
+        run = await ledger.read(ledger.layout.first, 10, BYTES_MAX)
+        assert len(run) == 10
+    now = logs.cache.hit_entries, logs.cache.hit_bytes
+    assert [then - at for at, then in zip(before, now, strict=True)] == [
+        20,
+        2 * sum(map(len, entries(10))),
+    ]
+    assert logs.cache.missed_entries == 0
+
+
 async def test_the_run_that_has_an_entry_is_found_in_memory(log):
     assert log.holding(0, 5) is None
     await read(log, (0, 0), 10)
