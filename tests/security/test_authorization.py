@@ -190,3 +190,23 @@ async def test_a_redrive_publishes_only_where_who_asks_may(world):
     await world.grant("reader", "consume", "produce")
     _, text = await world.ask("POST", f"{root}/letters/redrive", order, role="reader")
     assert json.loads(text)["messages"] == 1, text
+
+
+async def test_only_a_superuser_says_where_copies_of_ledgers_go(world):
+    """The broker writes there, in any folder of its machine, and with its own credentials."""
+    tenant = {"adminRoles": ["boss"], "allowedClusters": ["standalone"]}
+    assert (await world.ask("PUT", "/admin/v2/tenants/acme", tenant))[0] == 204
+    namespace, topic = "/admin/v2/namespaces/acme/n", "/admin/v2/persistent/acme/n/t"
+    there = {"managedLedgerOffloadDriver": "filesystem", "fileSystemURI": "file:///srv/tiered"}
+    status, _ = await world.ask("PUT", namespace, {"offload_policies": there}, role="boss")
+    assert status == 401
+    assert (await world.ask("PUT", namespace, {}, role="boss"))[0] == 204
+    assert (await world.ask("PUT", topic, {}, role="boss"))[0] == 204
+    for path in (f"{namespace}/offloadPolicies", f"{topic}/offloadPolicies"):
+        assert (await world.ask("POST", path, there, role="boss"))[0] == 401
+    assert (await world.ask("POST", f"{namespace}/offloadPolicies", there))[0] == 204
+    elsewhere = {**there, "fileSystemURI": "file:///etc"}
+    assert (await world.ask("POST", f"{topic}/offloadPolicies", elsewhere, role="boss"))[0] == 401
+    sooner = {**there, "managedLedgerOffloadThresholdInBytes": 0}
+    for path in (f"{namespace}/offloadPolicies", f"{topic}/offloadPolicies"):
+        assert (await world.ask("POST", path, sooner, role="boss"))[0] == 204

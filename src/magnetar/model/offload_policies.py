@@ -88,6 +88,12 @@ class OffloadPolicies:
             }
         )
 
+    def leads_beyond(self, known: "OffloadPolicies | None") -> bool:
+        """Whether it names a place, or who is to be there, other than what is known."""
+        here = known or OffloadPolicies()
+        asked = ((getattr(self, name), getattr(here, name)) for name in _OF_PLACES)
+        return any(bool(value) and value != there for value, there in asked)
+
     @property
     def local_first(self) -> bool:
         """Whether a ledger that is here as well is read here."""
@@ -117,6 +123,14 @@ class OffloadPolicies:
             return _bucket(self.driver, "gs", self.gcs_bucket or self.bucket, {}, secrets)
         options = {"endpoint": self.endpoint or ""}
         return _bucket(self.driver, "az", self.bucket, options, {})
+
+
+_OF_PLACES: Final = (
+    *("driver", "bucket", "region", "endpoint", "file_uri"),
+    *("gcs_bucket", "gcs_region", "gcs_key_file"),
+    *("s3_bucket", "s3_region", "s3_endpoint", "s3_key_id", "s3_secret"),
+    *("s3_role", "s3_role_session"),
+)
 
 
 def _word(priority: str) -> str:

@@ -21,6 +21,7 @@ from magnetar.errors import (
     TenantNotFound,
 )
 from magnetar.model.names import DOMAINS, NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
+from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policies import Policies, json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
@@ -86,6 +87,7 @@ async def topics(admin: AdminServices, request: Request) -> Reply:
 async def create(admin: AdminServices, request: Request) -> Reply:
     name = arguments.namespace(request)
     policies = await _policies(admin, name, arguments.json_object(request) or {})
+    await require_place(admin, request, policies.policies.offload)
     await admin.resources.create_namespace(name, policies)
     return done(_without_effect(policies.policies, admin.cluster))
 
@@ -114,6 +116,21 @@ async def delete_by_force(admin: AdminServices, namespace: NamespaceName) -> Non
                 await admin.fanout.delete(topic, force=True)
             for topic in await admin.resources.topics(namespace, domain):
                 await admin.access.delete(topic, force=True)
+
+
+async def require_place(
+    admin: AdminServices,
+    request: Request,
+    asked: OffloadPolicies | None,
+    known: OffloadPolicies | None = None,
+) -> None:
+    """Raise Rejection where only a superuser may say where to.
+
+    The broker writes, reads and deletes there, as whom it runs: in any folder of its machine.
+    """
+    if asked is not None and asked.leads_beyond(known):
+        tenant = arguments.namespace(request).tenant
+        await admin.require(request, Access.SUPERUSER, tenant=tenant)
 
 
 async def _policies(

@@ -9,6 +9,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route, reads
+from magnetar.broker.admin.routes.namespaces import require_place
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
@@ -112,6 +113,8 @@ async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> 
     except InvalidValue as error:
         raise Rejection(412, str(error)) from None
     await scope.own(admin, request)
+    combined = await scope.combined(admin, request)
+    await require_place(admin, request, asked, combined.policies.offload)
     await scope.change(admin, request, offload=asked)
     return done()
 
