@@ -10,9 +10,10 @@ import re
 
 OF_THE_MOMENT = re.compile(
     "servlet|address|clientVersion|connectedSince|producerName|consumerName|activeConsumerName"
-    "|appId|.*[Tt]imestamp.*|.*Time|.*[Aa]ge.*Seconds|ledgerId|cursorLedger|cursorsLedgerId"
+    "|cursorLedgerLastEntry|CompactedTopicLedger|appId|.*[Tt]imestamp.*|.*Time|.*[Aa]ge.*Seconds|ledgerId|cursorLedger|cursorsLedgerId"
     "|.*Rate.*|.*Throughput.*|averageMsgSize|.*[Ss]ize|.*[Bb]ytes.*|producerId|creationDate|modificationDate"
     "|.*Servers|.*StoreUrl|ledgersRootPath"
+    "|earliestMsgPublishTimeInBacklogs?"
     "|brokerUrl|httpUrl|nativeUrl|.*erviceUrl|brokerId|ownerBroker|brokerName|.*Stamp|.*Date"
 )
 """Keys whose values are of one broker and one moment; they have a type, which stays."""
@@ -22,7 +23,7 @@ HEADERS_OF_THE_MOMENT = re.compile("X-Pulsar-(Message-ID|publish-time|producer-n
 NEWER = {"topicCreationTimeStamp", "lastPublishTimeStamp"}  # Pulsar has them since 4.1.
 OURS = {"blockedReason", "oldestBacklogMessageSubscriptionName", "msgDropCounter"}
 ONLY_WITH_TLS = {"brokerUrlTls", "httpUrlTls"}  # The C++ client needs them to be there.
-POSITION = re.compile(r"-?\d+:-?\d+(:-?\d+)?")
+POSITION = re.compile(r"-?\d+:-?\d+(:-?\d+)?|\[(\(\d+:-?\d+\.\.\d+:\d+\],?)+\]")
 
 
 def differences(exchange, answer, ledgers):
@@ -128,7 +129,7 @@ def learn(theirs, ours, ledgers):
 
 def without_ledger(value):
     if isinstance(value, str) and POSITION.fullmatch(value):
-        return value.partition(":")[2]
+        return re.sub(r"(?<![\d:-])-?\d+:", "", value)
     return value
 
 

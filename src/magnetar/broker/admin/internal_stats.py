@@ -1,5 +1,6 @@
 """A topic's log as Pulsar shows it: its ledgers, its last position, and its cursors."""
 
+from collections.abc import Collection
 from typing import Any, Final
 from urllib.parse import quote_plus
 
@@ -19,8 +20,18 @@ _STATES: Final = {"open": "LedgerOpened", "fenced": "Fenced", "closed": "Closed"
 _NEVER_COMPACTED: Final = CompactedLedgerInfo(-1, -1, -1)
 
 
-def internal_stats(info: ManagedLedgerInfo, *, terminated: bool = False) -> dict[str, Any]:
-    """Cursors are named as Pulsar stores them: encoded, with ``+`` for a blank."""
+def internal_stats(
+    info: ManagedLedgerInfo,
+    *,
+    active: Collection[str] = (),
+    waiting: Collection[str] = (),
+    terminated: bool = False,
+) -> dict[str, Any]:
+    """Cursors are named as Pulsar stores them: encoded, with ``+`` for a blank.
+
+    ``active`` are those with consumers, ``waiting`` those that have read all there is and would
+    deliver more.
+    """
     return {
         "entriesAddedCounter": info.entries_added,
         "numberOfEntries": info.entry_count,
@@ -28,13 +39,18 @@ def internal_stats(info: ManagedLedgerInfo, *, terminated: bool = False) -> dict
         "currentLedgerEntries": info.open_entry_count,
         "currentLedgerSize": info.open_size_bytes,
         "lastLedgerCreatedTimestamp": instant(info.open_began_ms),
-        "waitingCursorsCount": 0,
+        "waitingCursorsCount": len(waiting),
         "pendingAddEntriesCount": 0,
         "lastConfirmedEntry": str(info.last_position),
         "state": "Terminated" if terminated else _STATES[info.state],
         "ledgers": [_ledger(each) for each in info.ledgers],
         "cursors": {
-            quote_plus(name, safe=""): _cursor(each) for name, each in info.cursors.items()
+            quote_plus(name, safe=""): {
+                **_cursor(each, waiting=name in waiting),
+                "messagesConsumedCounter": info.entries_added - each.backlog,
+                "active": name in active,
+            }
+            for name, each in info.cursors.items()
         },
         "schemaLedgers": [],
         "compactedLedger": _compacted(info.compacted or _NEVER_COMPACTED),
@@ -118,22 +134,21 @@ def _compacted(info: CompactedLedgerInfo) -> dict[str, Any]:
     }
 
 
-def _cursor(info: CursorInfo) -> dict[str, Any]:
+def _cursor(info: CursorInfo, *, waiting: bool) -> dict[str, Any]:
+    """Pulsar begins a ledger for a durable cursor when something is acknowledged."""
     return {
         "markDeletePosition": str(info.mark),
         "readPosition": str(info.read_position),
-        "waitingReadOp": False,
+        "waitingReadOp": waiting,
         "pendingReadOps": 0,
-        "messagesConsumedCounter": 0,
         "cursorLedger": -1,
         "cursorLedgerLastEntry": -1,
         "individuallyDeletedMessages": _ranges(info),
         "lastLedgerSwitchTimestamp": instant(0),
-        "state": "Open",
-        "active": True,
+        "state": "Open" if info.moved or not info.durable else "NoLedger",
         "numberOfEntriesSinceFirstNotAckedMessage": info.entries_since_mark,
         "totalNonContiguousDeletedMessagesRange": len(info.ranges),
-        "subscriptionHavePendingRead": False,
+        "subscriptionHavePendingRead": waiting,
         "subscriptionHavePendingReplayRead": False,
         "properties": _mark_properties(info),
     }

@@ -94,6 +94,13 @@ class PersistentSubscription(Subscription):
         await self.cursor.set_properties(kept)
 
     @property
+    def awaits_entries(self) -> bool:
+        """Whether it has read all there is, and would deliver more."""
+        if self.cursor.has_more or self.dispatch is None:
+            return False
+        return any(consumer.capacity > 0 for consumer in self.dispatch.strategy.receivers)
+
+    @property
     def delayed(self) -> DelayedDelivery | None:
         """What is held back until it is due; None where nothing ever was."""
         return self._delayed if self.dispatch is None else self.dispatch.delayed

@@ -32,6 +32,8 @@ class CursorInfo:
     backlog: int
     ranges: tuple[PositionRange, ...]
     properties: dict[str, str]
+    moved: bool
+    """Whether anything was acknowledged since the log was opened."""
 
 
 class CompactedLedgerInfo(NamedTuple):
@@ -103,4 +105,5 @@ def _describe_cursor(cursor: Cursor, layout: Layout) -> CursorInfo:
         backlog=cursor.backlog,
         ranges=ranges,
         properties=dict(cursor.properties),
+        moved=bool(cursor.mark_moved_ms or ranges),
     )

@@ -48,7 +48,6 @@ BEFORE = {
 }
 DIFFERENCES = {
     "compaction_stats": "compaction reads for itself, and is in no count of deliveries",
-    "compaction_internalStats": "the cursor of compaction has no ledger of its own",
     "offload_trigger": "it is refused where nothing says where to",
     "offload_status2": "what was refused has not failed",
     "terminate": NO_LEDGER_AHEAD,

@@ -38,6 +38,8 @@ async def test_a_cursor_shows_how_far_it_is_as_recorded(world):
         "individuallyDeletedMessages",
         "numberOfEntriesSinceFirstNotAckedMessage",
         "totalNonContiguousDeletedMessagesRange",
+        "messagesConsumedCounter",
+        "state",
     ):
         expected = recorded[key]
         if isinstance(expected, str):

@@ -10,6 +10,7 @@ from magnetar.broker.admin.long_answers import shown_in_turns
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
@@ -80,7 +81,19 @@ async def backlog(admin: AdminServices, request: Request) -> Reply:
 
 
 def _stats(topic: StoredTopic) -> dict[str, Any]:
-    return internal_stats(topic.log.info(), terminated=topic.terminated_at is not None)
+    terminated = topic.terminated_at is not None
+    active = {name for name, each in topic.subscriptions.items() if each.consumers}
+    waiting = set[str]() if terminated else _waiting(topic)
+    return internal_stats(topic.log.info(), active=active, waiting=waiting, terminated=terminated)
+
+
+def _waiting(topic: StoredTopic) -> set[str]:
+    """The subscriptions that would deliver more, if there were more to read."""
+    return {
+        name
+        for name, each in topic.subscriptions.items()
+        if isinstance(each, PersistentSubscription) and each.awaits_entries
+    }
 
 
 def _info(topic: StoredTopic) -> dict[str, Any]:
