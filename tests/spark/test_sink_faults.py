@@ -170,8 +170,8 @@ def test_two_batch_writes_without_a_name_are_two(spark, broker, client, topic):
         assert len(reader.receive_many(100, 10.0)) == 10
 
 
-LIMIT = 20_000
-LARGE = 30_000
+LIMIT = 40_000  # A batch of a thousand rows fits, unless the large one is in it.
+LARGE = 50_000
 
 
 def test_rows_behind_one_that_the_topic_refuses_wait_for_it(spark, broker, client, topic):
@@ -179,7 +179,7 @@ def test_rows_behind_one_that_the_topic_refuses_wait_for_it(spark, broker, clien
     size_policy = f"{topic.replace('://', '/')}/maxMessageSize"
     client.create_producer(topic).close()
     ask(broker, "POST", size_policy, LIMIT)
-    rows = [str(n).ljust(LARGE if n == 1_500 else 20, ".") for n in range(COUNT)]
+    rows = [str(n).ljust(LARGE if n == 1_500 else 20, ".") for n in range(3_000)]
     frame = spark.createDataFrame([(row,) for row in rows], "value string").coalesce(1)
     writer = frame.write.format("pulsar").mode("append").option("service.url", broker.service_url)
     writer = writer.options(topic=topic, guarantee="exactly-once", txnAppId=topic, txnVersion=1)
