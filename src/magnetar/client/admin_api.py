@@ -162,7 +162,7 @@ class AdminApi:
         except urllib.error.HTTPError as error:
             with error:
                 raise self._refusal(error, method) from error
-        except (HTTPException, ConnectionError) as error:
+        except (HTTPException, BrokenPipeError, ConnectionResetError) as error:
             why = f"{type(error).__name__} {error}".strip()
             raise NotReady(f"{self.url} broke off its answer: {why}") from error
         except TimeoutError as error:
