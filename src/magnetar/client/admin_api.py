@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, RemoteDisconnected
 from typing import IO, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
@@ -44,6 +44,7 @@ _REASON_CHARACTERS: Final = 600
 _UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
 _TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
 
+_ROLE_REFUSED: Final = re.compile(r"^Unauthorized to|super-user access|[Pp]ermission")
 _ERRORS: Final[Mapping[int, type[MagnetarError]]] = {
     401: NotAuthenticated,
     403: NotAuthorized,
@@ -82,7 +83,9 @@ class Remedies:
 
     away: str = "is a broker running there"
     unknown: str = "say who you are with authPlugin and authParams"
+    forbidden: str = "ask for the permission, or ask as another role"
     untrusted: str = ""
+    port: str = "is it the port of an admin API (8080)"
 
 
 class AdminApi:
@@ -164,6 +167,8 @@ class AdminApi:
                 raise self._refusal(error, method) from error
         except (HTTPException, BrokenPipeError, ConnectionResetError) as error:
             why = f"{type(error).__name__} {error}".strip()
+            if isinstance(error, RemoteDisconnected):
+                why = f"it hung up without an answer: {self._remedies.port}"
             raise NotReady(f"{self.url} broke off its answer: {why}") from error
         except TimeoutError as error:
             raise NotReady(
@@ -220,11 +225,16 @@ class AdminApi:
         raise NotReady(f"the brokers send each other's questions on, the last to {url}")
 
     def _refusal(self, error: urllib.error.HTTPError, method: str) -> MagnetarError:
-        what = f"{error.code} {_phrase(error.code)}: {method} {error.url}"
-        said = f"{_reason(error)} ({what})"
-        if error.code == HTTPStatus.UNAUTHORIZED:
-            said += f"; {self._remedies.unknown}"
+        where = (error.url or "").partition("?")[0]
+        reason = _reason(error)
+        said = f"{reason} ({error.code} {_phrase(error.code)}: {method} {where})"
         kind = _ERRORS.get(error.code, Refused if error.code < 500 else MagnetarError)
+        if error.code == HTTPStatus.UNAUTHORIZED and _ROLE_REFUSED.search(reason):
+            kind = NotAuthorized  # Pulsar says 401 of roles that it knows, too.
+        if kind is NotAuthenticated:
+            said += f"; {self._remedies.unknown}"
+        elif kind is NotAuthorized:
+            said += f"; {self._remedies.forbidden}"
         return kind(said)
 
 

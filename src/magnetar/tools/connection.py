@@ -4,7 +4,8 @@ Each setting is taken from the option, else the environment, else ``client.conf`
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, NotAuthorized, NotFound
 
 if TYPE_CHECKING:
     from magnetar.client.admin_api import AdminApi
@@ -30,7 +31,12 @@ UNKNOWN: Final = (
     "say who you are with --auth-plugin token --auth-params token:..., the same keys in client.conf"
     " or PULSAR_TOKEN"
 )
+FORBIDDEN: Final = (
+    "ask as an admin of the tenant or a superuser, or have them grant it (`magnetar admin"
+    " namespaces grant-permission`)"
+)
 UNTRUSTED: Final = " (--tls-trust-cert-path FILE)"
+PORT: Final = "--admin-url wants http:// with the web port (8080), or https:// with that for TLS"
 # Parameters of commands, and the settings of a client that they say.
 _SETTINGS: Final = {
     "tls_trust_cert_path": "tls_trust_certs_file",
@@ -105,7 +111,7 @@ class Connection:
         url = self.admin_url
         if self.given.get("tls_trust_cert_path") and not url.startswith("https:"):
             raise InvalidValue(f"--tls-trust-cert-path is for https://, and the API is at {url}")
-        remedies = Remedies(AWAY, UNKNOWN, UNTRUSTED)
+        remedies = Remedies(AWAY, UNKNOWN, FORBIDDEN, UNTRUSTED, PORT)
         return AdminApi(url, timeout_s=timeout_s, options=self.options, remedies=remedies)
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -265,3 +271,14 @@ def connection_of(given: Mapping[str, Any]) -> Connection:
     if context is not None:
         context.meta[__name__] = found
     return found
+
+
+@contextmanager
+def about(topic: str) -> Iterator[None]:
+    """Put the topic before what a broker says of it: Pulsar's words do not name it."""
+    try:
+        yield
+    except (NotAuthorized, NotFound) as error:
+        if topic in str(error):
+            raise
+        raise type(error)(f"{topic}: {error}") from error

@@ -1,6 +1,7 @@
 """``magnetar top``: topics and subscriptions as they move, by the admin API."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 TOPICS: Final = 200
 _HELP: Final = "b i o n: sort by backlog, in, out, name   /: filter   q: quit"
+_WIDE: Final = 110
+"""Columns of a terminal; a narrower one has not room for all of ours."""
+_NUMBERS: Final = (1, 2, 4, 5, 6, 7)
+_NARROW: Final = (0, 1, 3, 5, 8)  # The topic, what comes in, subscription, backlog, why.
 _SORT_KEYS: Final = {"b": "backlog", "i": "in", "o": "out", "n": "name"}
 
 
@@ -152,11 +157,14 @@ def _screen(rows: "list[Row]", left_out: int, note: str) -> "Group":
     from magnetar.tools.output import table_of  # noqa: PLC0415
     from magnetar.tools.top_rows import COLUMNS, total  # noqa: PLC0415
 
-    table = table_of(*COLUMNS)
-    for column in (1, 2, 4, 5, 6, 7):
-        table.columns[column].justify = "right"
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
+    kept = _NARROW if narrow else range(len(COLUMNS))
+    table = table_of(*(COLUMNS[each] for each in kept))
+    for column, each in zip(table.columns, kept, strict=True):
+        column.justify = "right" if each in _NUMBERS else "left"
     for row in rows:
-        table.add_row(*map(Text, row.shown()))
+        shown = row.shown()
+        table.add_row(*(Text(shown[each]) for each in kept))
     left = f", and {left_out} topics more (--limit)" if left_out else ""
     heading = Text(total(rows) + left)
     return Group(heading, table, Text(note)) if note else Group(heading, table)

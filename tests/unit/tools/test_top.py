@@ -12,6 +12,7 @@ from magnetar.client import blocking
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.cli import magnetar
+from magnetar.tools.top import _screen
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +62,11 @@ def test_a_screen_that_follows_keys(broker):
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     assert status == 0
+
+
+def test_a_narrow_terminal_has_room_for_why(monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    _, table = _screen([], 0, "").renderables
+    shown = [str(column.header) for column in table.columns]
+    assert shown == ["TOPIC", "IN MSG/S", "SUBSCRIPTION", "BACKLOG", "WHY NOTHING MOVES"]

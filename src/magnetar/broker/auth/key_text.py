@@ -37,8 +37,8 @@ def read_key(setting: str, text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidValue(
-            f"{setting} is neither file:///PATH, nor data:;base64,KEY, nor a key in base64: "
-            "write it in one of these ways"
+            f"{setting} is neither a file that is there, nor file:///PATH, nor data:;base64,KEY, "
+            "nor a key in base64: write it in one of these ways"
         ) from None
 
 

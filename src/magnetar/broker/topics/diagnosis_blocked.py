@@ -65,13 +65,14 @@ def _not_writable(facts: Facts, blocked: Blocked) -> Finding:
 def consumer_unacked(facts: Facts, blocked: Blocked) -> Finding:
     limit = facts.policies.unacked_per_consumer_max or 0
     consumer = named(facts.view, blocked.consumer)
+    more = 2 * max(limit, 1, consumer.held_messages if consumer else 0)  # Than it holds, too.
     return Finding(
         "blocked-on-unacked-consumer",
         Severity.ERROR,
         f"Consumer {blocked.consumer} gets nothing: it holds {held_count(consumer)}, and may hold "
         f"{limit} (maxUnackedMessagesPerConsumer){held_since(consumer)}.",
         "let it acknowledge what it has done; if it never does, close it; a higher limit: magnetar "
-        f"admin topics set-max-unacked-messages-per-consumer -m {max(limit, 1) * 2} "
+        f"admin topics set-max-unacked-messages-per-consumer -m {more} "
         f"{quote(facts.topic)}",
     )
 
@@ -80,6 +81,7 @@ def _subscription_unacked(facts: Facts, _: Blocked) -> Finding:
     limit = facts.policies.unacked_per_subscription_max or 0
     most = max(facts.view.consumers, key=lambda each: each.held_messages)
     total = sum(each.held_messages for each in facts.view.consumers)
+    more = 2 * max(limit, 1, total)  # Than they hold, too.
     return Finding(
         "blocked-on-unacked-subscription",
         Severity.ERROR,
@@ -87,7 +89,7 @@ def _subscription_unacked(facts: Facts, _: Blocked) -> Finding:
         f"(maxUnackedMessagesPerSubscription) until half are acknowledged. Consumer {most.name} "
         f"holds most, {most.held_messages}{held_since(most)}.",
         f"let them acknowledge, or close {most.name}; a higher limit: magnetar admin topics "
-        f"set-max-unacked-messages-per-subscription -m {max(limit, 1) * 2} {quote(facts.topic)}",
+        f"set-max-unacked-messages-per-subscription -m {more} {quote(facts.topic)}",
     )
 
 

@@ -38,7 +38,8 @@ class Credentials:
         """The broker's refusal, with what was refused."""
         if self._authentication is None:
             return NotAuthenticated(
-                f"{address} wants to know who connects ({error}): give the client authentication="
+                f"{address} wants to know who connects ({error}): give the client "
+                "authentication=, a command PULSAR_TOKEN or --auth-params"
             )
         return NotAuthenticated(
             f"{address} refused the credentials of {type(self._authentication).__name__}, method "

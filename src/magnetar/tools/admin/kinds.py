@@ -125,8 +125,8 @@ def _topic(text: str) -> TopicName:
 def _namespace(text: str) -> NamespaceName:
     try:
         return NamespaceName.parse(text)
-    except InvalidName as error:
-        raise ValueError(f"tenant/namespace: {error}") from None
+    except InvalidName:
+        raise ValueError("tenant/namespace") from None
 
 
 def _topic_path(topic: object) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from magnetar.broker.config import Config
 from magnetar.broker.other_settings import Fate
 from magnetar.client.admin_api import AdminApi
-from magnetar.errors import MagnetarError, StoreLocked, Unreachable
+from magnetar.errors import AccessError, MagnetarError, StoreLocked, Unreachable
 from magnetar.storage.ledger.local.disk import FolderLock
 
 from .finding import Finding, Verdict, note, ok, size_text, wrong
@@ -43,6 +43,8 @@ def running(api: AdminApi) -> Finding:
         said = api.get("/admin/v2/brokers/health")
     except Unreachable:
         return ok("running broker", f"none at {api.url}")
+    except AccessError as error:
+        return note("running broker", str(error), "ask as a superuser to see how it fares")
     except MagnetarError as error:
         return wrong("running broker", str(error), "look at its log (docs/operating.md)")
     if str(said) != "ok":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from magnetar.tools.connection import Connection, connection_options
+from magnetar.tools.connection import Connection, about, connection_options
 
 if TYPE_CHECKING:
     from magnetar.client.producers.config import ProducerOptions
@@ -75,7 +75,8 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
     from .values import properties_of  # noqa: PLC0415 - --help needs none of it
 
     order = Order(topic, properties=properties_of(given.pop("properties")), **given)
-    sent = asyncio.run(_produce(connection, order))
+    with about(topic):
+        sent = asyncio.run(_produce(connection, order))
     if order.form == "text":
         click.echo(f"{sent} messages successfully produced")
 

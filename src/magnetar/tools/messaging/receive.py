@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from magnetar.tools.connection import Connection, connection_options
+from magnetar.tools.connection import Connection, about, connection_options
 
 if TYPE_CHECKING:
     from magnetar.client.consumers.receiver import Receiver
@@ -111,7 +111,8 @@ def receive_options(command: F) -> F:
 @connection_options
 def consume(connection: Connection, topic: str, **given: Any) -> None:
     """Receive messages of TOPIC on a subscription, and acknowledge them."""
-    count = asyncio.run(_consume(connection, topic, given))
+    with about(topic):
+        count = asyncio.run(_consume(connection, topic, given))
     if given["form"] == "text":
         click.echo(f"{count} messages successfully consumed")
 
@@ -136,7 +137,8 @@ def consume(connection: Connection, topic: str, **given: Any) -> None:
 @connection_options
 def read(connection: Connection, topic: str, **given: Any) -> None:
     """Read messages of TOPIC from a place on, without a subscription."""
-    count = asyncio.run(_read(connection, topic, given))
+    with about(topic):
+        count = asyncio.run(_read(connection, topic, given))
     if given["form"] == "text":
         click.echo(f"{count} messages successfully read")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from magnetar.tools.connection import Connection, connection_options
+from magnetar.tools.connection import Connection, about, connection_options
 
 if TYPE_CHECKING:
     from .running import Run
@@ -124,7 +124,8 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
     from .running import run_load  # noqa: PLC0415
 
     run = _run(given, produced, "sent", warm_up_s=given["warmup_time"])
-    run_load(run, opening(connection, topic, given))
+    with about(topic):
+        run_load(run, opening(connection, topic, given))
 
 
 @perf.command()
@@ -171,7 +172,8 @@ def consume(connection: Connection, topic: str, **given: Any) -> None:
     from .meter import received  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
 
-    run_load(_run(given, received, "received"), opening(connection, topic, given))
+    with about(topic):
+        run_load(_run(given, received, "received"), opening(connection, topic, given))
 
 
 @perf.command()
@@ -193,7 +195,8 @@ def read(connection: Connection, topic: str, **given: Any) -> None:
     from .meter import read as line  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
 
-    run_load(_run(given, line, "received"), reading(connection, topic, given))
+    with about(topic):
+        run_load(_run(given, line, "received"), reading(connection, topic, given))
 
 
 def names_of(topic: str, count: int) -> list[str]:

@@ -27,8 +27,8 @@ def test_a_key_is_written_in_all_of_pulsars_ways(tmp_path):
         ("/abc/abcdefg", "cannot read /abc/abcdefg"),
         ("data:;base64", "comma"),
         ("data:;base64,s3cret!", "no base64"),
-        ("s3cret!", "neither file"),
-        ("s3cretä", "neither file"),
+        ("s3cret!", "neither a file"),
+        ("s3cretä", "neither a file"),
     ],
 )
 def test_what_is_none_of_them_is_refused_and_not_shown(text, reason):

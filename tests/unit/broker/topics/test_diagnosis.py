@@ -103,3 +103,9 @@ def test_prefetching_is_named_where_another_could_do_it(held, held_s, other, hoa
 def test_the_worst_comes_first():
     found = diagnose(facts({"consumers": []}, terminated=True, rate_in=1))
     assert [each.severity for each in found] == [Severity.ERROR, Severity.INFO]
+
+
+def test_a_higher_limit_that_is_advised_is_above_what_is_held():
+    stuck = facts({"consumers": [consumer("a", blocked=True, held_messages=50)]})
+    [finding] = [each for each in diagnose(stuck) if "unacked" in each.cause]
+    assert "-m 100 " in finding.remedy

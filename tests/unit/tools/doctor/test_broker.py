@@ -66,6 +66,8 @@ def test_a_data_folder_that_is_free_in_use_or_not_there(tmp_path, monkeypatch):
 def test_a_broker_that_runs():
     with BrokerThread() as broker:
         assert running(AdminApi(broker.web_url)).said.endswith("is well")
+        port = broker.service_url.rpartition(":")[2]
+        assert "it hung up" in running(AdminApi(f"http://127.0.0.1:{port}")).said
     away = running(AdminApi(f"http://127.0.0.1:{free_port()}"))
     assert away.verdict is Verdict.OK
     assert away.said.startswith("none")

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from support.admin import ask
 from support.keys import write_keys
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, NotFound
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.cli import magnetar
 
@@ -132,6 +132,8 @@ def test_mistakes_are_named(run):
     assert "neither latest" in run("read", "x", "-m", "yesterday", code=2)
     assert "name=value" in run("produce", "x", "-m", "a", "-p", "b", code=2)
     assert "none: No such file" in run("produce", "x", "-f", "none", code=2)
+    with pytest.raises(NotFound, match=r"^no/such/topic: Namespace not found$"):
+        run("produce", "no/such/topic", "-m", "a")
 
 
 @pytest.mark.parametrize("command", ["produce", "consume", "read", "peek"])
