@@ -44,7 +44,7 @@ _REASON_CHARACTERS: Final = 600
 _UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
 _TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
 
-_ROLE_REFUSED: Final = re.compile(r"^Unauthorized to|super-user access|[Pp]ermission")
+_ROLE_REFUSED: Final = re.compile(r"^Unauthorized to|super-user access|^Don't have permission")
 _ERRORS: Final[Mapping[int, type[MagnetarError]]] = {
     401: NotAuthenticated,
     403: NotAuthorized,
