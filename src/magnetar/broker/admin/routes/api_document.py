@@ -17,13 +17,13 @@ def with_document(routes: Iterable[Route]) -> tuple[Route, ...]:
 
     async def get(admin: AdminServices, _request: Request) -> Reply:
         """Show this document."""
-        if PATH not in made:
+        if admin.version not in made:
             steps = growing(table, version=admin.version)
             whole = next(steps)
             for _ in steps:
                 await admin.clock.sleep(0)
-            made[PATH] = shown(whole)  # The table never changes.
-        return made[PATH]
+            made[admin.version] = shown(whole)  # The table never changes.
+        return made[admin.version]
 
     table = (*routes, Route("GET", PATH, get, access=Access.PUBLIC))
     return table
