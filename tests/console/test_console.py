@@ -351,6 +351,22 @@ def test_a_superuser_signs_in_by_a_token_which_stays_in_the_tab(closed_broker, c
     page.close()
 
 
+@pytest.mark.parametrize(
+    ("topics", "says"), [(["idle"], "Nothing needs you"), ([], "A fresh broker")]
+)
+def test_a_broker_is_fresh_where_there_are_no_topics_not_where_none_is_open(
+    tmp_path, chromium, topics, says
+):
+    with BrokerThread(tmp_path) as before, blocking.Client(before.service_url) as client:
+        for topic in topics:
+            client.create_producer(topic).send(b"kept")
+    with BrokerThread(tmp_path) as broker:
+        window = Window(chromium, broker.web_url)
+        window.page.goto(f"{broker.web_url}/console/")
+        window.page.get_by_text(says).first.wait_for()
+        window.page.close()
+
+
 def test_who_may_not_is_told_why(closed_broker, chromium):
     window = Window(chromium, closed_broker.web_url)
     page = window.page

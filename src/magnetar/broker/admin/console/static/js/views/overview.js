@@ -4,6 +4,7 @@ import { find, get } from "../api.js";
 import { h, put } from "../dom.js";
 import { ago, bytes, compact, duration, plural, rate } from "../format.js";
 import { icon } from "../icons.js";
+import { inventory } from "../inventory.js";
 import { every } from "../live.js";
 import { seriesOf } from "../meter.js";
 import { link, topicName } from "../names.js";
@@ -35,7 +36,7 @@ export async function show(screen) {
     sums.update(figuresOf(look));
     put(machine, healthOf(look));
   });
-  const attention = first.counts.topics ? attentionCard(screen) : freshCard();
+  const attention = (await isFresh(first, screen.signal)) ? freshCard() : attentionCard(screen);
   void find("brokers/health", { signal: screen.signal, accept: "*/*" }).then((said) => said && put(badges, said === "ok" ? badge("healthy", "good", { dot: true }) : badge("not healthy", "bad", { dot: true, title: said })));
   return [
     head("Overview", { badges, said: [first.cluster && `Cluster ${first.cluster}`, first.broker, first.version && `version ${first.version}`].filter(Boolean).join(" · ") }),
@@ -43,6 +44,13 @@ export async function show(screen) {
     h("div", { class: "grid" }, card("Messages a second", {}, messages.element), card("Bytes a second", {}, traffic.element)),
     h("div", { class: "grid wide-first" }, attention, first.loopLag && card("This broker", {}, machine)),
   ];
+}
+
+/** Whether it has no topics, open or not; nobody can say who may not list the tenants. */
+async function isFresh(look, signal) {
+  if (look.counts.topics) return false;
+  const { tenants, topics } = await inventory(signal);
+  return tenants.length > 0 && topics.size === 0;
 }
 
 function figuresOf(look) {
@@ -82,7 +90,7 @@ function attentionCard(screen) {
       { id: "backlog", label: "Backlog", right: true, cell: (row) => compact(row.msgBacklog) },
       { id: "since", label: "Moved", right: true, cell: (row) => h("span", { class: "muted" }, ago(row.since)) },
     ],
-    whenEmpty: () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: no subscription is stuck, none waits for consumers")),
+    whenEmpty: () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: of the open topics, no subscription is stuck, none waits for consumers")),
   });
   const more = h("span", { class: "muted" });
   void every(screen, ATTENTION_EVERY_MS, async () => {
