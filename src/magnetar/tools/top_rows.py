@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-SORTS: Final = ("backlog", "in", "out", "name")
 COLUMNS: Final = (
     "TOPIC",
     "IN MSG/S",

@@ -4,7 +4,7 @@ import json
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -22,7 +22,6 @@ from magnetar.schemas import (
     StringSchema,
 )
 
-ENCODINGS: Final = ("none", "separated", "inline")
 Parse = Callable[[bytes], Any]
 """A value of a schema, from the bytes that were given for it."""
 
