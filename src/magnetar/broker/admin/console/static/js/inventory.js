@@ -26,14 +26,19 @@ export async function topicsOf(namespace, signal, { system = false } = {}) {
   return found;
 }
 
-/** What this role may see of everything; what it may not is left out. */
-export async function inventory(signal) {
+/** The tenants and namespaces that this role may list; what it may not is left out. */
+export async function namespacesSeen(signal) {
   const tenants = (await find("tenants", { signal })) ?? [];
   const namespaces = [];
   await each(tenants, async (tenant) => namespaces.push(...((await find(`namespaces/${enc(tenant)}`, { signal })) ?? [])), { signal });
-  namespaces.sort();
+  return { tenants: tenants.sort(), namespaces: namespaces.sort() };
+}
+
+/** The same, with all their topics. */
+export async function inventory(signal) {
+  const { tenants, namespaces } = await namespacesSeen(signal);
   const lists = new Map();
   await each(namespaces, async (name) => lists.set(name, await topicsOf(name, signal)), { signal });
   const topics = new Map(namespaces.flatMap((name) => [...(lists.get(name) ?? [])]));
-  return { tenants: tenants.sort(), namespaces, topics };
+  return { tenants, namespaces, topics };
 }

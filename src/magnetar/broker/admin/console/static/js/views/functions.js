@@ -3,7 +3,7 @@
 import { get, post, remove } from "../api.js";
 import { h } from "../dom.js";
 import { count, pretty, rate } from "../format.js";
-import { inventory } from "../inventory.js";
+import { namespacesSeen } from "../inventory.js";
 import { each, every } from "../live.js";
 import { enc } from "../names.js";
 import { rightsFor } from "../rights.js";
@@ -17,7 +17,7 @@ const BASE = "/admin/v3/functions";
 export async function show(screen) {
   screen.crumbs(["Functions"]);
   const title = head("Functions", { said: "Code of yours between topics, kept running by the broker's worker." });
-  const { namespaces } = await inventory(screen.signal);
+  const { namespaces } = await namespacesSeen(screen.signal);
   const off = await refusal(namespaces[0] ?? "public/default", screen.signal);
   if (off) return [title, card("", { label: "Functions" }, empty("Functions are off", off, { command: "magnetar standalone --functions" }))];
 

@@ -3,7 +3,7 @@
 import { find, get, put, remove } from "../api.js";
 import { h } from "../dom.js";
 import { bytes, compact, plural, rate } from "../format.js";
-import { inventory, topicsOf } from "../inventory.js";
+import { namespacesSeen, topicsOf } from "../inventory.js";
 import { each, every } from "../live.js";
 import { Meter } from "../meter.js";
 import { flaw, link, named, topicName } from "../names.js";
@@ -19,7 +19,7 @@ const MEASURED_MAX = 200;
 
 export async function show(screen) {
   screen.crumbs(["Topics"]);
-  const { namespaces } = await inventory(screen.signal);
+  const { namespaces } = await namespacesSeen(screen.signal);
   const tenants = [...new Set(namespaces.map((name) => name.split("/")[0]))];
   const rights = new Map(await Promise.all(tenants.map(async (tenant) => [tenant, await rightsFor({ tenant })])));
   const create = button("New topic", () => newTopic("public", "default"), { kind: "primary", glyph: "plus" });
