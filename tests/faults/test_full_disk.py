@@ -125,7 +125,8 @@ def test_a_disk_that_is_really_full(disk):
         # Reading goes on, and so does asking.
         kept.check(client)
         assert ask(broker, "GET", "persistent/public/default") == 200
-        assert ask(broker, "GET", "brokers/health") == 200
+        # Its health is a write, too: whether the log has a little room left is chance.
+        assert ask(broker, "GET", "brokers/health") in (200, 503)
         # What must write fails with an error, until it can. Each may still find a little room.
         statuses = {
             ask(broker, "PUT", f"persistent/public/default/new-{number}") for number in range(30)
@@ -145,6 +146,7 @@ def test_a_disk_that_is_really_full(disk):
             sends.wait(1100)
             assert not sends.failed, "the client should have tried again"
             sends.check(client)
+        assert ask(broker, "GET", "brokers/health") == 200
         assert ask(broker, "PUT", "persistent/public/default/newest") == 204
         client.subscribe(TOPICS[0], "late", initial_position=InitialPosition.Earliest).close()
         client.shutdown()

@@ -9,6 +9,7 @@ from pyspark.errors import StreamingQueryException
 from spark.conftest import Stream
 from support.admin import ask
 from support.apache_pulsar import ours_alone
+from support.elsewhere import wait_until
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -153,16 +154,23 @@ def test_the_backlog_shrinks_with_each_micro_batch_and_may_be_removed(
     send(client, topic, range(40), batching=False)
     path = f"persistent/public/default/{TopicName.parse(topic).local}"
 
-    def backlog():
-        return ask(broker, "GET", f"{path}/stats")["subscriptions"]["follower"]["msgBacklog"]
+    def follower():
+        return ask(broker, "GET", f"{path}/stats")["subscriptions"]["follower"]
 
     progress = stream.run(subscription="follower", maxMessagesPerTrigger="10")
     held = [lag(one).subscription_entries[topic] for one in progress]
     assert held[0] == 40
     assert held == sorted(held, reverse=True)
-    assert backlog() == 11  # Spark tells of the last micro-batch when the query starts again.
+    # Spark tells of the last micro-batch when the query starts again.
+    assert follower()["msgBacklog"] == 11
     stream.run(subscription="follower")
-    assert backlog() == 1
+    assert follower()["msgBacklog"] == 1
+    wait_until(
+        lambda: follower()["consumers"],
+        "Spark ends a query's planner, a process of its own, after the query",
+        met=lambda consumers: not consumers,
+        timeout_s=20,
+    )
     ask(broker, "DELETE", f"{path}/subscription/follower")
     assert subscriptions(broker, topic) == []
 
