@@ -12,7 +12,7 @@ from pulsar.schema.definition import Record as Same
 from pulsar.functions.context import Context
 from pulsar import Timeout, schema
 assert Record is Same is schema.Record
-assert pulsar.asyncio.Client.__module__ == "magnetar.compat.asyncio"
+assert pulsar.asyncio.Client.__module__ == "magnetar.compat.asyncio.client"
 assert Timeout.__module__ == "magnetar.compat.exceptions"
 assert "_pulsar" not in __import__("sys").modules
 """

@@ -1,30 +1,16 @@
-"""The names and behaviour of ``pulsar.asyncio``, over our asyncio client.
-
-A client belongs to the event loop it is first used in. Every call may be cancelled: no message is
-lost by it.
-"""
+"""A client with the names and behaviour of ``pulsar.asyncio.Client``."""
 
 import re
-from collections.abc import Callable, Coroutine
-from datetime import timedelta
-from functools import wraps
+from collections.abc import Callable
 from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from magnetar.client.client import Client as OurClient
-from magnetar.client.consumers.consumer import Consumer as OurConsumer
-from magnetar.client.consumers.reader import Reader as OurReader
-from magnetar.client.consumers.receiver import Receiver
-from magnetar.client.producers.producer import Producer as OurProducer
-from magnetar.errors import MagnetarError, NotAllowed, TopicNotFound
-from magnetar.tasks import Tasks
-
-from .checks import check_type
-from .client import Client as BlockingClient
-from .client_options import client_options, clusters
-from .consumer import place, source
-from .crypto import CryptoKeyReader
-from .enums import (
+from magnetar.compat.checks import check_type
+from magnetar.compat.client import Client as BlockingClient
+from magnetar.compat.client_options import client_options, clusters
+from magnetar.compat.crypto import CryptoKeyReader
+from magnetar.compat.enums import (
     BatchingType,
     CompressionType,
     ConsumerCryptoFailureAction,
@@ -33,235 +19,31 @@ from .enums import (
     PartitionsRoutingMode,
     ProducerAccessMode,
     RegexSubscriptionMode,
-    Result,
 )
-from .errors import result_of
-from .loggers import attach, detach, handler_of
-from .message import Message, wrapped
-from .message_id import MessageId
-from .options import (
+from magnetar.compat.loggers import attach, detach, handler_of
+from magnetar.compat.message import Message
+from magnetar.compat.message_id import MessageId
+from magnetar.compat.options import (
     consumer_options,
     partition_names,
     producer_options,
     reader_options,
     reader_subscription,
 )
-from .outgoing import built
-from .policies import (
+from magnetar.compat.policies import (
     ConsumerBatchReceivePolicy,
     ConsumerDeadLetterPolicy,
     ConsumerKeySharedPolicy,
 )
-from .schema.registered import registered
-from .schema.schema import BytesSchema, Schema
+from magnetar.compat.schema.registered import registered
+from magnetar.compat.schema.schema import BytesSchema, Schema
+from magnetar.errors import TopicNotFound
+from magnetar.tasks import Tasks
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-class PulsarException(Exception):
-    """What every call here raises: ``error()`` says what went wrong."""
-
-    def __init__(self, result: Result, msg: str | None = None) -> None:
-        self._result = result
-        self._msg = msg
-
-    def error(self) -> Result:
-        return self._result
-
-    def __str__(self) -> str:
-        text = f"{self._result.value} {self._result.name}"
-        return f"{text}: {self._msg}" if self._msg else text
-
-
-def _raises_theirs(
-    function: Callable[P, Coroutine[Any, Any, T]],
-) -> Callable[P, Coroutine[Any, Any, T]]:
-    @wraps(function)
-    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return await function(*args, **kwargs)
-        except MagnetarError as error:
-            raise PulsarException(result_of(error), str(error)) from error
-
-    return wrapper
-
-
-class Producer:
-    """Sends messages to a topic. Made by ``Client.create_producer``."""
-
-    def __init__(self, producer: OurProducer, schema: Schema) -> None:
-        """``producer`` is our asyncio client's."""
-        self._producer = producer
-        self._schema = schema
-
-    @_raises_theirs
-    async def send(
-        self,
-        content: Any,
-        properties: dict[str, str] | None = None,
-        partition_key: str | None = None,
-        ordering_key: str | None = None,
-        sequence_id: int | None = None,
-        replication_clusters: list[str] | None = None,
-        disable_replication: bool | None = None,
-        event_timestamp: int | None = None,
-        deliver_at: int | None = None,
-        deliver_after: timedelta | None = None,
-    ) -> MessageId:
-        """Send one message; its id, when the broker has stored it."""
-        message = built(
-            self._schema,
-            content,
-            properties,
-            partition_key,
-            ordering_key,
-            sequence_id,
-            replication_clusters,
-            disable_replication,
-            event_timestamp,
-            deliver_at,
-            deliver_after,
-        )
-        return MessageId._of(await self._producer.send(message))
-
-    @_raises_theirs
-    async def flush(self) -> None:
-        """Send what waits in batches; return when all that was sent has been settled."""
-        await self._producer.flush()
-
-    @_raises_theirs
-    async def close(self) -> None:
-        """Flush and detach."""
-        await self._producer.close()
-
-    def topic(self) -> str:
-        """The full name of the topic."""
-        return self._producer.topic
-
-    def producer_name(self) -> str:
-        """Its name, as given or as the broker made it up."""
-        return self._producer.name
-
-    def last_sequence_id(self) -> int:
-        """The highest sequence id that has a receipt; -1 before the first."""
-        return self._producer.last_sequence_id
-
-    def is_connected(self) -> bool:
-        """It is attached to its brokers now."""
-        return self._producer.connected
-
-
-class Consumer:
-    """Receives the messages of a subscription. Made by ``Client.subscribe``."""
-
-    def __init__(self, consumer: OurConsumer, schema: Schema) -> None:
-        """``consumer`` is our asyncio client's."""
-        self._consumer = consumer
-        self._schema = schema
-        self._inclusive = False
-        self._tasks = Tasks(f"consumer of {consumer.topic}")
-
-    @_raises_theirs
-    async def receive(self) -> Message:
-        """The next message."""
-        return wrapped(await self._consumer.receive(), self._schema)
-
-    @_raises_theirs
-    async def acknowledge(self, message: Message | MessageId) -> None:
-        """The application is done with a message."""
-        self._consumer.acknowledge(source(message))
-
-    @_raises_theirs
-    async def acknowledge_cumulative(self, message: Message | MessageId) -> None:
-        """The application is done with a message and all before it on its topic."""
-        given = source(message)
-        try:
-            self._consumer.acknowledge_cumulative(given)
-        except NotAllowed as error:
-            result = Result.CumulativeAcknowledgementNotAllowedError
-            raise PulsarException(result, str(error)) from error
-
-    @_raises_theirs
-    async def negative_acknowledge(self, message: Message | MessageId) -> None:
-        """The application cannot process a message now: it comes again after a while."""
-        self._consumer.negative_acknowledge(source(message))
-
-    @_raises_theirs
-    async def unsubscribe(self) -> None:
-        """Delete the subscription, and close."""
-        await self._consumer.unsubscribe()
-
-    @_raises_theirs
-    async def seek(self, messageid: MessageId | int) -> None:
-        """Go behind a message, or to a time in milliseconds since the epoch.
-
-        With ``start_message_id_inclusive`` it goes to the message itself.
-        """
-        await _seek(self._consumer, messageid, inclusive=self._inclusive)
-
-    @_raises_theirs
-    async def close(self) -> None:
-        """Send the acknowledgements that wait, and detach."""
-        await self._consumer.close()
-
-    @_raises_theirs
-    async def get_last_message_id(self) -> MessageId:
-        """The id of the topic's last message; all -1 when it has none."""
-        last = await self._consumer.last_message_id()
-        return MessageId() if last is None else MessageId._of(last)
-
-    def redeliver_unacknowledged_messages(self) -> None:
-        """Ask for everything that was delivered and not acknowledged once more."""
-        self._tasks.spawn("redeliver", self._consumer.redeliver_unacknowledged())
-
-    def topic(self) -> str:
-        """The full name of the topic; of several, all names joined by commas."""
-        return self._consumer.topic
-
-    def subscription_name(self) -> str:
-        return self._consumer.subscription
-
-    def consumer_name(self) -> str:
-        return self._consumer.name
-
-
-class Reader:
-    """Reads a topic from any place. Made by ``Client.create_reader``."""
-
-    def __init__(self, reader: OurReader, schema: Schema) -> None:
-        """``reader`` is our asyncio client's."""
-        self._reader = reader
-        self._schema = schema
-        self._inclusive = False
-
-    @_raises_theirs
-    async def read_next(self) -> Message:
-        """The next message."""
-        return wrapped(await self._reader.receive(), self._schema)
-
-    @_raises_theirs
-    async def has_message_available(self) -> bool:
-        """Whether ``read_next`` would return without another message being published."""
-        return await self._reader.has_message_available()
-
-    @_raises_theirs
-    async def seek(self, messageid: MessageId | int) -> None:
-        """Go behind a message, or to a time, as a consumer does."""
-        await _seek(self._reader, messageid, inclusive=self._inclusive)
-
-    @_raises_theirs
-    async def close(self) -> None:
-        """Detach."""
-        await self._reader.close()
-
-    def topic(self) -> str:
-        """The full name of the topic."""
-        return self._reader.topic
-
-    def is_connected(self) -> bool:
-        """It is attached to the brokers of all its topics now."""
-        return self._reader.connected
+from .consumer import Consumer
+from .exception import raises_theirs
+from .producer import Producer
+from .reader import Reader
 
 
 class Client:
@@ -286,7 +68,7 @@ class Client:
             self._made = OurClient(self._clusters, **self._options)
         return self._made
 
-    @_raises_theirs
+    @raises_theirs
     async def create_producer(
         self,
         topic: str,
@@ -343,7 +125,7 @@ class Client:
             await self._client.create_producer(topic, schema=registered(schema), **options), schema
         )
 
-    @_raises_theirs
+    @raises_theirs
     async def subscribe(
         self,
         topic: str | list[str],
@@ -424,7 +206,7 @@ class Client:
         schema.attach_client(self)
         return made
 
-    @_raises_theirs
+    @raises_theirs
     async def create_reader(
         self,
         topic: str,
@@ -470,7 +252,7 @@ class Client:
         if self._made is not None:
             self._tasks.spawn("shutdown", self.close())
 
-    @_raises_theirs
+    @raises_theirs
     async def get_topic_partitions(self, topic: str) -> list[str]:
         """The full names of a topic's partitions; its own when it is not partitioned."""
         check_type(str, topic, "topic")
@@ -480,7 +262,7 @@ class Client:
             count = 0
         return partition_names(topic, count)
 
-    @_raises_theirs
+    @raises_theirs
     async def close(self) -> None:
         """Close what the client has made, and the client."""
         try:
@@ -489,12 +271,3 @@ class Client:
             handler, self._log_handler = self._log_handler, None
             if handler is not None:
                 detach(handler)
-
-
-async def _seek(receiver: Receiver, messageid: MessageId | int, *, inclusive: bool) -> None:
-    if isinstance(messageid, MessageId):
-        await receiver.seek(place(messageid), inclusive=inclusive)
-    elif isinstance(messageid, int):
-        await receiver.seek_time(messageid)
-    else:
-        raise ValueError(f"invalid messageid type {type(messageid)}")
