@@ -5,8 +5,8 @@ import os
 from architecture.source import ROOT, TESTS
 
 from magnetar.broker.config import Config
-from magnetar.broker.properties import parse_properties
-from magnetar.broker.pulsar_settings import group_of, groups, pulsar_keys
+from magnetar.broker.settings.properties import parse_properties
+from magnetar.broker.settings.pulsar import group_of, groups, pulsar_keys
 
 DOCUMENT = ROOT / "docs" / "settings.md"
 FILES = ("standalone.conf", "broker.conf")
@@ -34,8 +34,8 @@ What becomes of a setting that Magnetar does not have:
 An empty value means the default. A line without `=` (or `:`) behind its key is an error that names
 the line.
 
-This page is made from `broker/settings.py`, `broker/topics/settings.py`,
-`broker/pulsar_settings.toml` and `tests/golden/conf`, the keys and values of Apache Pulsar 4.0's
+This page is made from `broker/settings/`, `broker/topics/settings.py`,
+`broker/settings/pulsar.toml` and `tests/golden/conf`, the keys and values of Apache Pulsar 4.0's
 own files: change those, then run `REWRITE=1 make test`.
 
 ## What Magnetar has

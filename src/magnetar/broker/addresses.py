@@ -9,7 +9,7 @@ from typing import Final
 from magnetar.errors import InvalidValue
 
 from .cluster.lookup import BrokerAddress, is_loopback
-from .settings import ServerSettings
+from .settings.server import ServerSettings
 
 log = logging.getLogger(__name__)
 

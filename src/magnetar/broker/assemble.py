@@ -77,7 +77,8 @@ from .resources import Resources
 from .schema.registry import SchemaRegistry
 from .schema.topic_schemas import TopicSchemas
 from .server_tls import ServerTls
-from .settings import MIB, StorageSettings
+from .settings.setting import MIB
+from .settings.storage import StorageSettings
 from .topic_watches import TopicWatches
 from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry

@@ -22,7 +22,7 @@ from .outbox_budget import OutboxBudget
 from .pending_publishes import PublishBuffer
 from .server_tls import HANDSHAKE_TIMEOUT_S
 from .session import Session
-from .settings import MIB
+from .settings.setting import MIB
 from .shared_frames import SharedFrames
 from .topics.registry import TopicRegistry
 

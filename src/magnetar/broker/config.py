@@ -13,15 +13,19 @@ from typing import Final, Self
 
 from magnetar.errors import InvalidValue
 
-from .auth_settings import AuthSettings, refusals
-from .log_settings import LogSettings
-from .metric_settings import MetricSettings
-from .offload_settings import OffloadSettings
-from .other_settings import Fate, OtherSetting, correction_of, judge
-from .properties import parse_properties
-from .pulsar_settings import group_of, pulsar_keys
-from .rate_settings import RateSettings
-from .setting import (
+from .settings.auth import AuthSettings, refusals
+from .settings.connections import ConnectionSettings
+from .settings.housekeeping import HousekeepingSettings
+from .settings.log import LogSettings
+from .settings.metrics import MetricSettings
+from .settings.offload import OffloadSettings
+from .settings.others import Fate, OtherSetting, correction_of, judge
+from .settings.policies import PolicySettings
+from .settings.properties import parse_properties
+from .settings.pulsar import group_of, pulsar_keys
+from .settings.rates import RateSettings
+from .settings.server import ServerSettings
+from .settings.setting import (
     ENVIRONMENT_PREFIX,
     refusal_text,
     section_from,
@@ -29,15 +33,9 @@ from .setting import (
     text_of,
     variable_of,
 )
-from .settings import (
-    ConnectionSettings,
-    HousekeepingSettings,
-    PolicySettings,
-    ServerSettings,
-    StorageSettings,
-)
-from .tls_settings import TlsSettings
-from .tls_settings import refusals as tls_refusals
+from .settings.storage import StorageSettings
+from .settings.tls import TlsSettings
+from .settings.tls import refusals as tls_refusals
 from .topics.settings import TopicSettings
 
 _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")

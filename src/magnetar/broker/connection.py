@@ -27,7 +27,7 @@ from .outbox_budget import OutboxBudget
 from .pending_publishes import PendingPublishes, PublishBuffer
 from .read_pause import PauseReason, ReadPause
 from .session import Session
-from .settings import ConnectionSettings
+from .settings.connections import ConnectionSettings
 from .shared_frames import SharedFrames
 
 log = logging.getLogger(__name__)

@@ -17,12 +17,12 @@ from magnetar.storage.metadata import paths
 from .config import Config
 from .creation import Creation
 from .json_objects import JsonObjects
-from .offload_settings import OffloadSettings
 from .policies import PolicyService
-from .pulsar_settings import dynamic_keys, pulsar_keys
-from .rate_settings import RateSettings
-from .setting import Setting, settings_of
-from .settings import PolicySettings
+from .settings.offload import OffloadSettings
+from .settings.policies import PolicySettings
+from .settings.pulsar import dynamic_keys, pulsar_keys
+from .settings.rates import RateSettings
+from .settings.setting import Setting, settings_of
 
 log = logging.getLogger(__name__)
 

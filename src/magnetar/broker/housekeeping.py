@@ -9,7 +9,7 @@ from magnetar.errors import MagnetarError
 from magnetar.model.histogram import Histogram
 
 from .connection import Connection
-from .settings import HousekeepingSettings
+from .settings.housekeeping import HousekeepingSettings
 from .topics.registry import TopicRegistry
 from .topics.topic import StoredTopic, Topic
 

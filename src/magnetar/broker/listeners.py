@@ -9,8 +9,8 @@ from typing import NamedTuple
 from magnetar.errors import InvalidValue
 
 from .addresses import BINARY_PORT, WEB_PORT, listen
-from .settings import ServerSettings
-from .tls_settings import TlsSettings
+from .settings.server import ServerSettings
+from .settings.tls import TlsSettings
 
 
 class Listener(NamedTuple):

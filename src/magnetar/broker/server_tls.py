@@ -10,7 +10,7 @@ from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 
 from .auth.watched_file import Mark, mark_of
-from .tls_settings import TlsSettings
+from .settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)
 

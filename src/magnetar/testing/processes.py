@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from magnetar.broker.config import Config
-from magnetar.broker.setting import text_of, variable_of
+from magnetar.broker.settings.setting import text_of, variable_of
 from magnetar.errors import NotReady
 
 STARTUP_TIMEOUT_S: Final = 30.0

@@ -47,7 +47,7 @@ def show(conf: Path | None, form: str, *, about: bool) -> None:
     Example: magnetar config show --conf broker.conf -o json
     """
     from magnetar.broker.config import Config  # noqa: PLC0415 - a client's settings need no broker
-    from magnetar.broker.other_settings import Fate  # noqa: PLC0415
+    from magnetar.broker.settings.others import Fate  # noqa: PLC0415
 
     read = Config.read_to_show(file=conf, environment=os.environ)
     if form == "text":

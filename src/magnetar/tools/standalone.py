@@ -17,7 +17,7 @@ from magnetar import inner
 from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
-from magnetar.broker.other_settings import Fate
+from magnetar.broker.settings.others import Fate
 from magnetar.tools.process import (
     check_ready_file,
     event_loop_factory,

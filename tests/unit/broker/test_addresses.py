@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from magnetar.broker.addresses import WEB_PORT, address_of, host_name, listen, warn_if_open
-from magnetar.broker.settings import ServerSettings
+from magnetar.broker.settings.server import ServerSettings
 from magnetar.errors import InvalidValue
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.broker.config import Config
-from magnetar.broker.other_settings import Fate
+from magnetar.broker.settings.others import Fate
 from magnetar.errors import InvalidValue
 
 

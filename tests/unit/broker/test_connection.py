@@ -20,7 +20,7 @@ from magnetar.broker.handlers.table import CommandTable
 from magnetar.broker.handlers.topic_watch import TopicWatchHandler
 from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.pending_publishes import PublishBuffer
-from magnetar.broker.settings import ConnectionSettings
+from magnetar.broker.settings.connections import ConnectionSettings
 from magnetar.broker.shared_frames import SharedFrames
 from magnetar.loop_iteration import LoopIteration
 from magnetar.proto import PulsarApi_pb2 as pb

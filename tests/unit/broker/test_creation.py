@@ -5,7 +5,7 @@ import pytest
 from magnetar.broker.creation import PARTITIONS_MAX, Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.errors import (
     AlreadyExists,
     Conflict,

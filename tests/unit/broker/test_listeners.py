@@ -4,8 +4,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from magnetar.broker.listeners import open_listeners, port_of
-from magnetar.broker.settings import ServerSettings
-from magnetar.broker.tls_settings import TlsSettings
+from magnetar.broker.settings.server import ServerSettings
+from magnetar.broker.settings.tls import TlsSettings
 from magnetar.errors import InvalidValue
 
 CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

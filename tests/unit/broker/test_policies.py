@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from magnetar.broker.policies import PolicyService
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policies import Level, Policies

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives import serialization
 from support.certificates import Authority
 
 from magnetar.broker.server_tls import ServerTls, context_of, openssl_name
-from magnetar.broker.tls_settings import TlsSettings
+from magnetar.broker.settings.tls import TlsSettings
 from magnetar.errors import InvalidValue
 
 

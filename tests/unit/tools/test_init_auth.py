@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from magnetar import Client
 from magnetar.broker.config import Config
-from magnetar.broker.properties import parse_properties
+from magnetar.broker.settings.properties import parse_properties
 from magnetar.client.authentication.plugins import authentication_of
 from magnetar.errors import InvalidValue, NotAuthenticated
 from magnetar.testing.local_broker import LocalBroker

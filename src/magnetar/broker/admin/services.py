@@ -21,12 +21,12 @@ from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
-from magnetar.broker.metric_settings import MetricSettings
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
+from magnetar.broker.settings.metrics import MetricSettings
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from magnetar.broker.auth_settings import AuthSettings
+from magnetar.broker.settings.auth import AuthSettings
 from magnetar.clock import Clock
 
 from .authentication import Authentication, AuthenticationProvider

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from magnetar.broker.setting import setting
+from magnetar.broker.settings.setting import setting
 
 FailoverOrder = Literal["hashed", "joined"]
 

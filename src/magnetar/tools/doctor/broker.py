@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Final
 
 from magnetar.broker.config import Config
-from magnetar.broker.other_settings import Fate
+from magnetar.broker.settings.others import Fate
 from magnetar.client.admin_api import AdminApi
 from magnetar.errors import AccessError, MagnetarError, StoreLocked, Unreachable
 from magnetar.storage.ledger.local.disk import FolderLock

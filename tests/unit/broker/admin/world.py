@@ -26,7 +26,7 @@ from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings

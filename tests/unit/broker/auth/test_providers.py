@@ -5,7 +5,7 @@ from support.tokens import TAKES_TOKENS, token
 
 from magnetar.broker.auth.authentication import Credentials, Identity
 from magnetar.broker.auth.providers import authentication_of
-from magnetar.broker.auth_settings import AuthSettings
+from magnetar.broker.settings.auth import AuthSettings
 from magnetar.errors import InvalidValue
 
 TAKES = AuthSettings(

@@ -8,7 +8,7 @@ import pytest
 from support.loop import until
 
 from magnetar.broker.policies import IN_FORCE
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic

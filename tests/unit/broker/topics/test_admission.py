@@ -2,7 +2,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.errors import (

@@ -8,7 +8,7 @@ import pytest
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings

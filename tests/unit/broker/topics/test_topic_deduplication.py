@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.loop import until_idle
 
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.errors import WriteFailed
 from magnetar.model.position import EARLIEST

@@ -1,7 +1,7 @@
 import pytest
 from support.clock import ManualClock
 
-from magnetar.broker.rate_settings import RateSettings
+from magnetar.broker.settings.rates import RateSettings
 from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import DispatchRate, PublishRate, SubscriptionPolicies

@@ -14,7 +14,7 @@ from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
-from magnetar.broker.settings import MIB
+from magnetar.broker.settings.setting import MIB
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
 from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies

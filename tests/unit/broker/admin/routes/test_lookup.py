@@ -1,7 +1,7 @@
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.errors import NotOwner
 from magnetar.model.names import TopicName
 

@@ -3,7 +3,7 @@ from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.policy_table import POLICY_ROWS
 from magnetar.broker.policies import IN_FORCE
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.model.names import TopicName
 
 NAMESPACE = "/admin/v2/namespaces/public/default"

@@ -4,7 +4,7 @@ from support.clock import ManualClock
 from unit.broker.admin.world import SilentEnd, open_world
 from unit.broker.peer import Peer
 
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.backlog import count_backlog
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.log_positions import SKIPPED_AT_ONCE_MAX

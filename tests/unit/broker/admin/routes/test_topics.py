@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from unit.broker.admin.world import SilentEnd, open_world
 
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings.policies import PolicySettings
 from magnetar.model.names import TopicName
 from magnetar.storage.metadata import paths
 

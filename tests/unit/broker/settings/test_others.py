@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.other_settings import Fate, correction_of, is_about_security, judge
+from magnetar.broker.settings.others import Fate, correction_of, is_about_security, judge
 
 OWN = ("brokerServicePort", "webServicePort", "maxMessageSize", "brokerDeduplicationEnabled")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from magnetar.broker.config import Config
-from magnetar.broker.other_settings import Fate, is_about_security
-from magnetar.broker.properties import parse_properties
-from magnetar.broker.pulsar_settings import group_of, groups, pulsar_keys
+from magnetar.broker.settings.others import Fate, is_about_security
+from magnetar.broker.settings.properties import parse_properties
+from magnetar.broker.settings.pulsar import group_of, groups, pulsar_keys
 
 FILES = [
-    Path(__file__).parents[2] / "golden" / "conf" / name
+    Path(__file__).parents[3] / "golden" / "conf" / name
     for name in ("standalone.conf", "broker.conf")
 ]
 OWN = {key for key, *_ in Config.read().rows()}
@@ -28,7 +28,7 @@ PASSED = {Fate.AS_SHIPPED, Fate.NOT_DONE}
 def test_every_setting_of_pulsars_files_is_honoured_or_known(file):
     keys = {pair.key for pair in parse_properties(file.read_text())}
     assert len(keys) > 300
-    assert not keys - OWN - pulsar_keys(), "put them into broker/pulsar_settings.toml"
+    assert not keys - OWN - pulsar_keys(), "put them into broker/settings/pulsar.toml"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

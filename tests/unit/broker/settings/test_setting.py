@@ -4,7 +4,13 @@ from typing import Literal
 
 import pytest
 
-from magnetar.broker.setting import section_from, setting, settings_of, text_of, variable_of
+from magnetar.broker.settings.setting import (
+    section_from,
+    setting,
+    settings_of,
+    text_of,
+    variable_of,
+)
 from magnetar.errors import InvalidValue
 
 

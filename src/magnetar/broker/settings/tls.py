@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from .auth_settings import AuthSettings
+from .auth import AuthSettings
 from .setting import refusal_text, setting
 
 TlsProtocol = Literal["TLSv1.2", "TLSv1.3"]

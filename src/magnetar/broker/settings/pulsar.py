@@ -1,6 +1,6 @@
 """Pulsar's settings that Magnetar does not have, and what becomes of each.
 
-They stand in ``pulsar_settings.toml``, which is read when the first setting is met that is none of
+They stand in ``pulsar.toml``, which is read when the first setting is met that is none of
 Magnetar's: most brokers start without it.
 """
 

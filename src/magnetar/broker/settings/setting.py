@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origi
 from magnetar.errors import InvalidValue
 
 ENVIRONMENT_PREFIX: Final = "MAGNETAR_"
+MIB: Final = 1024 * 1024
 HIDDEN: Final = "***"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from .pulsar_settings import group_of, pulsar_keys
+from .pulsar import group_of, pulsar_keys
 from .setting import ENVIRONMENT_PREFIX, refusal_text, variable_of
 
 

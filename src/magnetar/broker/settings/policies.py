@@ -1,8 +1,7 @@
-"""Every setting of a broker but those of topics, in sections."""
+"""The policies of topics whose namespace says nothing else, and what may be created."""
 
 from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Literal, get_args
 
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import (
@@ -17,11 +16,8 @@ from magnetar.model.policy_values import (
 )
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 
-from .setting import setting
+from .setting import MIB, setting
 
-MIB: Final = 1024 * 1024
-
-Durability = Literal["fsync", "interval", "none"]
 SubscriptionTypeName = Literal["Exclusive", "Shared", "Failover", "Key_Shared"]
 TopicType = Literal["non-partitioned", "partitioned"]
 BacklogPolicyName = Literal[
@@ -40,118 +36,6 @@ SchemaStrategy = Literal[
     "FORWARD_TRANSITIVE",
     "FULL_TRANSITIVE",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """Where the broker listens, and what it calls itself."""
-
-    bind_address: str = setting(
-        "bindAddress", "127.0.0.1", "address to listen on; 0.0.0.0 lets other machines in"
-    )
-    advertised_address: str = setting(
-        "advertisedAddress",
-        "",
-        "host name or address that lookups tell clients; when absent it follows bindAddress: "
-        "localhost, that address, or for 0.0.0.0 this machine's host name",
-    )
-    broker_port: int = setting(
-        "brokerServicePort",
-        6650,
-        "port of the binary protocol; 0 picks a free one, -1 switches it off where TLS is on",
-        minimum=-1,
-        maximum=65535,
-    )
-    web_port: int = setting(
-        "webServicePort",
-        8080,
-        "port of the admin REST API; 0 picks a free one, -1 switches it off",
-        minimum=-1,
-        maximum=65535,
-    )
-    cluster: str = setting("clusterName", "standalone", "name of the cluster this broker serves")
-    shutdown_timeout_ms: int = setting(
-        "brokerShutdownTimeoutMs", 10_000, "how long a clean shutdown may take"
-    )
-    functions_worker: bool = setting(
-        "functionsWorkerEnabled",
-        False,
-        "run functions: a worker is started beside the broker when the first one is created, or "
-        "there are some (docs/functions.md)",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionSettings:
-    """What a client's connection may do, and how a dead one is noticed."""
-
-    message_size_max: int = setting(
-        "maxMessageSize",
-        5 * MIB,
-        "largest message in bytes, as told to clients",
-        minimum=1024,
-        maximum=1024 * MIB,
-    )
-    keep_alive_interval_s: int = setting(
-        "keepAliveIntervalSeconds",
-        30,
-        "a silent peer is pinged after this, closed after twice this",
-        minimum=1,
-    )
-    liveness_timeout_ms: int = setting(
-        "connectionLivenessCheckTimeoutMillis",
-        5000,
-        "how long a client may take to answer when another claims its place",
-        minimum=1,
-    )
-    pending_publishes_max: int = setting(
-        "maxPendingPublishRequestsPerConnection",
-        16_384,
-        "sends of one connection not yet answered before it is no longer read",
-        minimum=1,
-    )
-    pending_publish_bytes_max: int = setting(
-        "maxPendingPublishBytesPerConnection", 32 * MIB, "the same, in bytes", minimum=1
-    )
-    publish_buffer_mb_max: int = setting(
-        "maxMessagePublishBufferSizeInMB",
-        512,
-        "the same for all connections together, in MiB",
-        minimum=1,
-    )
-    delivery_buffer_mb_max: int = setting(
-        "maxMessageDeliveryBufferSizeInMB",
-        512,
-        "messages and answers that clients have not read yet, for all connections together, in MiB",
-        minimum=1,
-    )
-    connections_max: int = setting(
-        "brokerMaxConnections", 0, "connections at the same time; 0 is no limit"
-    )
-    connections_per_ip_max: int = setting(
-        "brokerMaxConnectionsPerIp", 0, "the same, from one address; 0 is no limit"
-    )
-    admin_connections_max: int = setting(
-        "maxHttpServerConnections",
-        2048,
-        "connections to the admin REST API at the same time; 0 is no limit",
-    )
-    producers_max: int = setting(
-        "maxProducersPerConnection", 50_000, "producers of one connection; 0 is no limit"
-    )
-    consumers_max: int = setting(
-        "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit"
-    )
-    topic_watchers: bool = setting(
-        "enableBrokerTopicListWatcher",
-        True,
-        "clients may watch which topics of a namespace come and go",
-    )
-    # Operators cannot set these two: they let a broker serve all its clients at all times.
-    requests_running_max: int = 50_000
-    """Requests of all connections at once; Pulsar answers as many lookups."""
-    message_ids_at_once_max: int = 2_000
-    """Message ids handled before the loop serves others: a frame can have hundreds of thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,100 +268,3 @@ class PolicySettings:
         if self.backlog_bytes_max >= 0 or self.backlog_gb_max < 0:
             return self.backlog_bytes_max
         return int(self.backlog_gb_max * 1024 * MIB)
-
-
-@dataclass(frozen=True, slots=True)
-class HousekeepingSettings:
-    """How often topics are looked after."""
-
-    expiry_check_minutes: float = setting(
-        "messageExpiryCheckIntervalInMinutes",
-        5.0,
-        "how often expired messages are looked for, in minutes; 0.1 is six seconds",
-        minimum=0.001,
-    )
-    subscription_check_minutes: float = setting(
-        "subscriptionExpiryCheckIntervalInMinutes",
-        5.0,
-        "the same for subscriptions that are not used",
-        minimum=0.001,
-    )
-    backlog_check: bool = setting(
-        "backlogQuotaCheckEnabled", True, "backlogs are compared with their quotas"
-    )
-    backlog_check_s: int = setting("backlogQuotaCheckIntervalInSeconds", 60, "how often", minimum=1)
-    compaction_check_s: int = setting(
-        "brokerServiceCompactionMonitorIntervalInSeconds",
-        60,
-        "how often topics are looked for that are to be compacted",
-        minimum=1,
-    )
-
-    @property
-    def expiry_check_s(self) -> float:
-        return self.expiry_check_minutes * 60
-
-    @property
-    def subscription_check_s(self) -> float:
-        return self.subscription_check_minutes * 60
-
-
-@dataclass(frozen=True, slots=True)
-class StorageSettings:
-    """Where messages are kept, how safely and how long."""
-
-    data_directory: Path = setting(
-        "dataDirectory", Path("data"), "folder of everything stored; made when absent"
-    )
-    in_memory: bool = setting("storageInMemory", False, "keep everything in memory, for tests")
-    durability: Durability = setting(
-        "durability",
-        "fsync",
-        "fsync: a receipt means it is on disk; interval: synced every so often; none: the "
-        "operating system decides",
-    )
-    sync_interval_ms: int = setting(
-        "durabilityIntervalMillis", 1000, "how often with durability=interval", minimum=1
-    )
-    segment_size: int = setting(
-        "logSizeLimit",
-        64 * MIB,
-        "bytes of one file of the log that holds all entries",
-        minimum=64 * 1024,
-        maximum=1024 * MIB,
-    )
-    spare_mb_max: int = setting(
-        "logSpareSizeMB",
-        512,
-        "files of deleted entries kept to be overwritten, in MiB; at most eight files",
-    )
-    cache_mb: int = setting(
-        "managedLedgerCacheSizeMB", 64, "memory for recent entries, for all topics together, in MiB"
-    )
-    entries_per_ledger_max: int = setting(
-        "managedLedgerMaxEntriesPerLedger", 50_000, "then a new ledger starts", minimum=1
-    )
-    ledger_size_mb_max: int = setting(
-        "managedLedgerMaxSizePerLedgerMbytes", 2048, "then a new ledger starts", minimum=1
-    )
-    ledger_age_min_minutes: int = setting(
-        "managedLedgerMinLedgerRolloverTimeMinutes", 10, "no new ledger before this age"
-    )
-    ledger_age_max_minutes: int = setting(
-        "managedLedgerMaxLedgerRolloverTimeMinutes", 240, "a new ledger after this age", minimum=1
-    )
-    cursor_saves_per_s: float = setting(
-        "managedLedgerDefaultMarkDeleteRateLimit",
-        1.0,
-        "how often a second a cursor's acknowledgements are written",
-        minimum=0.001,
-    )
-    cursor_ranges_max: int = setting(
-        "managedLedgerMaxUnackedRangesToPersist",
-        10_000,
-        "ranges of acknowledgements kept for a cursor",
-        minimum=1,
-    )
-    retention_check_s: int = setting(
-        "retentionCheckIntervalInSeconds", 120, "how often old ledgers are looked for", minimum=1
-    )

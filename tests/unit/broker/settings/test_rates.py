@@ -1,4 +1,4 @@
-from magnetar.broker.rate_settings import RateSettings
+from magnetar.broker.settings.rates import RateSettings
 from magnetar.model.policy_values import DispatchRate, PublishRate, SubscribeRate
 
 

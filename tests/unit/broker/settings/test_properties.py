@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.properties import Pair, parse_properties
+from magnetar.broker.settings.properties import Pair, parse_properties
 from magnetar.errors import InvalidValue
 
 

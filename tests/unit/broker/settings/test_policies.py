@@ -1,8 +1,8 @@
 from typing import get_args
 
 from magnetar.broker.policies import IN_FORCE
-from magnetar.broker.rate_settings import RateSettings
-from magnetar.broker.settings import PolicySettings, SubscriptionTypeName
+from magnetar.broker.settings.policies import PolicySettings, SubscriptionTypeName
+from magnetar.broker.settings.rates import RateSettings
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -27,7 +27,7 @@ def test_the_broker_sets_every_policy_that_is_in_force():
         "subscription_auth_mode",
         "message_size_max",  # Only topics have it.
         "of_subscriptions",
-        "offload",  # test_offload_settings.py
+        "offload",  # test_offload.py
         "properties",
         *RateSettings(publish_messages_max=1).policies().given(),
         "replication_clusters",

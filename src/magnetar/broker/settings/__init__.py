@@ -1,0 +1,1 @@
+"""What an operator sets: a file for each section, and the text that settings are given as."""
