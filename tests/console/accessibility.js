@@ -65,12 +65,22 @@
     const [r, g, b] = rgb.map((value) => { const c = value / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; });
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
+  /** Whether a text runs out of the box that it is in, where nothing between them cuts or scrolls it. */
+  const outside = (text, element, holder) => {
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    if (range.getBoundingClientRect().right <= holder.getBoundingClientRect().right + 1) return false;
+    for (let at = element; at !== holder; at = at.parentElement) if (getComputedStyle(at).overflowX !== "visible") return false;
+    return true;
+  };
   const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const told = new Set();
   while (words.nextNode()) {
     const element = words.currentNode.parentElement;
     if (!words.currentNode.data.trim() || !seen(element) || element.closest("noscript, .unseen, title, .skip, [aria-disabled=true], [disabled], option")) continue;
     const style = getComputedStyle(element);
+    const holder = element.closest("main .card, main .figures > div, main .notice, dialog");
+    if (holder && outside(words.currentNode, element, holder)) found.push(`out of its box: ${where(element)}`);
     const size = parseFloat(style.fontSize);
     const least = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700) ? 3 : 4.5;
     const behind = background(element);

@@ -18,6 +18,7 @@ from magnetar.testing.local_broker import BrokerThread
 pytestmark = needs_chromium
 
 TOPIC = "persistent/shop/orders/paid"
+ORDERS = "persistent/public/default/orders"
 SETTINGS = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}
 AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}
 
@@ -303,9 +304,10 @@ def test_every_module_can_be_loaded(window):
 @pytest.fixture(scope="module")
 def closed_broker():
     with BrokerThread(settings=SETTINGS) as running:
-        as_root(running, "PUT", "persistent/public/default/orders")
-        as_root(running, "PUT", "persistent/public/default/orders/subscription/s", "earliest")
+        as_root(running, "PUT", ORDERS)
+        as_root(running, "PUT", f"{ORDERS}/subscription/s", "earliest")
         as_root(running, "POST", "namespaces/public/default/permissions/reader", ["consume"])
+        as_root(running, "POST", f"{ORDERS}/permissions/guest", ["consume"])
         yield running
 
 
@@ -322,11 +324,11 @@ def as_root(broker, method, path, value=None):
 
 
 def sign_in(window, role):
-    window.page.goto(f"{window.url}/console/#/topics/persistent/public/default/orders/messages")
+    window.page.goto(f"{window.url}/console/#/topics/{ORDERS}/messages")
     window.page.get_by_role("heading", name="Sign in to Magnetar").wait_for()
     assert flaws(window.page) == []
     window.page.get_by_label("Token", exact=True).fill(token(role))
-    window.press("Sign in")
+    window.page.keyboard.press("Enter")
     window.says("No messages are stored here")
 
 
@@ -379,14 +381,42 @@ def test_who_may_not_is_told_why(closed_broker, chromium):
     window.go("namespaces/public/default")
     window.says("orders")
     window.go("namespaces/public/default/policies")
-    window.says("Unauthorized to")
+    window.says("You are reader, and may not see the policies: only the administrators of its tenant")
     window.go("tenants")
-    window.says("Open a namespace")
-    window.go("topics/persistent/public/default/orders/subscription/s")
+    window.says("You are reader, and may not list all tenants: only a superuser may.")
+    page.locator("main").get_by_role("link", name="default", exact=True).wait_for()
+    window.go("topics")
+    page.get_by_role("link", name="public/default/orders").wait_for()
+    window.go(f"topics/{ORDERS}/subscription/s")
     page.get_by_text("Live", exact=True).wait_for()
     assert not window.button("Reset").get_attribute("aria-disabled")
     window.go("")
     window.says("In")
     assert flaws(page) == []
+    assert window.complaints == []
+    page.close()
+
+
+def test_who_has_a_right_in_one_topic_only_opens_that_by_its_name(closed_broker, chromium):
+    window = Window(chromium, closed_broker.web_url)
+    page = window.page
+    sign_in(window, "guest")
+    window.go("tenants")
+    window.says("you have a right in no whole namespace")
+    window.go("tenants/public")
+    window.says("You are guest, and may not see the tenant public")
+    window.go("namespaces/public/default")
+    window.says("You are guest, and may not list the topics of public/default")
+    window.go("topics")
+    window.says("You are guest, and may not list topics")
+    assert not page.get_by_text("No topics yet").count()
+    assert flaws(page) == []
+    place = page.get_by_label("Namespace or topic")
+    place.fill("orders")
+    page.keyboard.press("Enter")
+    window.says("neither tenant/namespace nor the full name of a topic")
+    place.fill("persistent://public/default/orders")
+    page.keyboard.press("Enter")
+    page.locator(f"main[data-place='topics/{ORDERS}']").wait_for()
     assert window.complaints == []
     page.close()

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.visible_namespaces import may_see
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.dispatch.blocked import Why
@@ -56,7 +57,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
         if not needy:
             continue
         if name.namespace not in seen:
-            seen[name.namespace] = await _may_see(admin, request, name.namespace)
+            seen[name.namespace] = await may_see(admin, request, name.namespace)
         found += needy if seen[name.namespace] else []
     found.sort(key=lambda each: (each.why is Why.NO_CONSUMER, -each.subscription.backlog))
     named = [each.shown() for each in found[:SHOWN_MAX]]
@@ -75,17 +76,6 @@ def needs(topic: Topic, subscription: Subscription, now_ms: int) -> Needy | None
     if blocked.why is not Why.NO_CONSUMER and now_ms - moved_ms < STILL_S * 1000:
         return None
     return Needy(topic, subscription, blocked.why, str(blocked), moved_ms)
-
-
-async def _may_see(admin: AdminServices, request: Request, namespace: NamespaceName) -> bool:
-    return admin.authorization is None or await admin.authorization.may(
-        request,
-        Access.NAMESPACE_TOPICS,
-        tenant=namespace.tenant,
-        namespace=namespace,
-        topic=None,
-        subscription="",
-    )
 
 
 ROUTES: Final = (Route("GET", "/admin/v2/magnetar/attention", get, access=Access.AUTHENTICATED),)

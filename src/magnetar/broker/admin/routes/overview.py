@@ -11,6 +11,7 @@ from magnetar.broker.admin.overview import Sight
 from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
+from magnetar.broker.admin.routes.visible_namespaces import may_see
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import Wanted
 from magnetar.broker.auth.access import Access
@@ -74,7 +75,7 @@ async def _sight(admin: AdminServices, request: Request) -> Sight:
         return None
     look = await admin.overview.look()
     return frozenset(
-        [n for n in look.namespaces if await _may(admin, request, Access.NAMESPACE_TOPICS, n)]
+        [each for each in look.namespaces if await may_see(admin, request, each)]
     )
 
 

@@ -13,6 +13,7 @@ from magnetar.model.names import NamespaceName, TopicName
 _KINDS: Final = {
     "superuser": Access.SUPERUSER,
     "admin": Access.TENANT_ADMIN,
+    "topics": Access.NAMESPACE_TOPICS,
     "produce": Access.PRODUCE,
     "consume": Access.CONSUME,
     "functions": Access.FUNCTIONS,

@@ -49,6 +49,7 @@ from magnetar.broker.admin.routes import (
     topic_stats,
     topics,
     transactions,
+    visible_namespaces,
 )
 from magnetar.broker.admin.routes.api_document import with_document
 
@@ -86,6 +87,7 @@ _ROUTES: Final = (
     *metrics.ROUTES,
     *functions.ROUTES,
     *rights.ROUTES,
+    *visible_namespaces.ROUTES,
     *attention.ROUTES,
     *console.ROUTES,
     *bookies.ROUTES,

@@ -14,7 +14,7 @@ from magnetar.model.records import TenantInfo
 
 PATH = "/admin/v2/magnetar/rights"
 TOPIC = "persistent://acme/shop/t"
-ALL = {"superuser", "admin", "produce", "consume", "functions"}
+ALL = {"superuser", "admin", "topics", "produce", "consume", "functions"}
 
 
 @pytest.fixture
@@ -40,8 +40,9 @@ async def test_without_authorization_everybody_may_do_everything(world):
         ("boss", {"tenant": "acme"}, ALL - {"superuser"}),
         ("boss", {"namespace": "acme/shop"}, ALL - {"superuser"}),
         ("boss", {"topic": TOPIC}, ALL - {"superuser"}),
-        ("reader", {"topic": TOPIC}, {"consume"}),
-        ("reader", {"topic": TOPIC, "subscription": "s"}, {"consume"}),
+        ("reader", {"namespace": "acme/shop"}, {"topics"}),
+        ("reader", {"topic": TOPIC}, {"topics", "consume"}),
+        ("reader", {"topic": TOPIC, "subscription": "s"}, {"topics", "consume"}),
         ("reader", {"tenant": "nobody"}, set()),
     ],
 )

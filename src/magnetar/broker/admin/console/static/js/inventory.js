@@ -26,19 +26,14 @@ export async function topicsOf(namespace, signal, { system = false } = {}) {
   return found;
 }
 
-/** The tenants and namespaces that this role may list; what it may not is left out. */
-export async function namespacesSeen(signal) {
-  const tenants = (await find("tenants", { signal })) ?? [];
-  const namespaces = [];
-  await each(tenants, async (tenant) => namespaces.push(...((await find(`namespaces/${enc(tenant)}`, { signal })) ?? [])), { signal });
-  return { tenants: tenants.sort(), namespaces: namespaces.sort() };
-}
+/** {all, tenants, namespaces}: those that this role may see; ``all`` where nothing is left out. */
+export const namespacesSeen = (signal) => get("magnetar/namespaces", { signal });
 
 /** The same, with all their topics. */
 export async function inventory(signal) {
-  const { tenants, namespaces } = await namespacesSeen(signal);
+  const seen = await namespacesSeen(signal);
   const lists = new Map();
-  await each(namespaces, async (name) => lists.set(name, await topicsOf(name, signal)), { signal });
-  const topics = new Map(namespaces.flatMap((name) => [...(lists.get(name) ?? [])]));
-  return { tenants, namespaces, topics };
+  await each(seen.namespaces, async (name) => lists.set(name, await topicsOf(name, signal)), { signal });
+  const topics = new Map(seen.namespaces.flatMap((name) => [...(lists.get(name) ?? [])]));
+  return { ...seen, topics };
 }

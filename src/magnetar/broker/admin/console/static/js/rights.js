@@ -5,12 +5,13 @@ import { find } from "./api.js";
 const WHY = {
   superuser: "Only a superuser may do this",
   admin: "Only an administrator of the tenant may do this",
+  topics: "This needs the permission to produce or to consume",
   produce: "This needs the permission to produce",
   consume: "This needs the permission to consume",
   functions: "This needs the permission for functions",
 };
 
-/** {role, superuser, admin, produce, consume, functions}: "" where it is allowed at a place, or why not. */
+/** {role, superuser, admin, topics, produce, consume, functions}: "" where it is allowed at a place, or why not. */
 export async function rightsFor({ tenant, namespace, topic, subscription } = {}) {
   const query = new URLSearchParams();
   if (topic) query.set("topic", topic.full);

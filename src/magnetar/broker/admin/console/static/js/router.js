@@ -86,7 +86,9 @@ export function route(shell) {
       if (signal.aborted) return;
       console.info(error);
       const again = h("button", { class: "button small", type: "button", onclick: show }, "Try again");
-      content = [h("h1", { class: "unseen" }, "This cannot be shown"), notice("bad", h("div", { class: "row spread" }, error.message, again))];
+      const refused = error.status === 403;  // The words are Pulsar's, which name no way out.
+      const said = refused ? h("span", null, `You may not see this: ${error.message} `, h("a", { href: "#/tenants" }, "See what you may")) : error.message;
+      content = [h("h1", { class: "unseen" }, "This cannot be shown"), notice(refused ? "warn" : "bad", h("div", { class: "row spread" }, said, again))];
     } finally {
       clearTimeout(loading);
     }

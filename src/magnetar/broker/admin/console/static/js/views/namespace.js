@@ -11,6 +11,7 @@ import { button, card, head, tabs } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 import { permissionsCard } from "./permissions.js";
 import { policiesCards } from "./policies.js";
+import { ADMINS, mayNot, openByName } from "./may_not.js";
 import { eraseNamespace } from "./tenant.js";
 import { newTopic, topicsCard } from "./topics.js";
 
@@ -31,7 +32,7 @@ export async function show(screen) {
   return [
     head(full, { actions: [more, create] }),
     tabs("Parts of the namespace", TABS.map(([name, text]) => [link.namespace(tenant, namespace, name), text, name === tab])),
-    await shownTab(tab, screen, rights, path),
+    ...[await shownTab(tab, screen, rights, path)].flat(),
   ];
 }
 
@@ -39,12 +40,16 @@ async function shownTab(tab, screen, rights, path) {
   const { tenant, namespace } = screen.params;
   switch (tab) {
     case "policies":
+      if (rights.admin) return mayNot(rights.role, "see the policies", ADMINS);
       return policiesCards(screen, { level: "namespace", path, namespacePath: path, refused: rights.admin });
     case "permissions":
+      if (rights.admin) return mayNot(rights.role, "see the permissions", ADMINS);
       return permissionsCard(screen, { path, refused: rights.admin, subscriptions: true });
     case "bundles":
+      if (rights.admin) return mayNot(rights.role, "see the bundles", ADMINS);
       return bundlesCard(screen, path, rights);
     default:
+      if (rights.topics) return [mayNot(rights.role, `list the topics of ${tenant}/${namespace}`, "that needs the permission to produce or to consume in it, which an administrator of the tenant grants"), openByName()];
       return topicsCard(screen, { namespaces: [`${tenant}/${namespace}`], refused: () => rights.admin });
   }
 }

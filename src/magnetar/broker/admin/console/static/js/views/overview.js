@@ -46,11 +46,11 @@ export async function show(screen) {
   ];
 }
 
-/** Whether it has no topics, open or not; nobody can say who may not list the tenants. */
+/** Whether it has no topics, open or not; nobody can say who does not see all namespaces. */
 async function isFresh(look, signal) {
   if (look.counts.topics) return false;
-  const { tenants, topics } = await inventory(signal);
-  return tenants.length > 0 && topics.size === 0;
+  const { all, topics } = await inventory(signal);
+  return all && topics.size === 0;
 }
 
 function figuresOf(look) {

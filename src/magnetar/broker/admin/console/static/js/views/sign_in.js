@@ -8,7 +8,10 @@ import { notice } from "../ui/parts.js";
 
 export function showSignIn(app, reason) {
   const failure = h("div", null, reason && notice("bad", reason));
-  const token = h("textarea", { name: "token", rows: "4", spellcheck: "false", autocomplete: "off", placeholder: "eyJhbGciOi…" });
+  const token = h("textarea", {
+    name: "token", rows: "4", spellcheck: "false", autocomplete: "off", placeholder: "eyJhbGciOi…",
+    onkeydown: (event) => { if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); form.requestSubmit(); } },
+  });
   const user = h("input", { name: "user", autocomplete: "username", spellcheck: "false" });
   const password = h("input", { name: "password", type: "password", autocomplete: "current-password" });
   const byToken = h("div", null, field("Token", token, "As Pulsar's clients send it: a JSON web token"));
@@ -37,10 +40,10 @@ export function showSignIn(app, reason) {
     location.reload();
   }
 
-  app.replaceChildren(h("main", { class: "sign-in", id: "main", tabindex: "-1" },
-    h("form", { onsubmit: signIn, "aria-labelledby": "sign-in" },
-      h("div", null, h("img", { src: "icon.svg", alt: "" }), h("h1", { id: "sign-in" }, "Sign in to Magnetar")),
-      failure, how, byToken, byPassword, submit,
-      h("p", { class: "help" }, "Kept for this tab only, and forgotten when it closes."))));
+  const form = h("form", { onsubmit: signIn, "aria-labelledby": "sign-in" },
+    h("div", null, h("img", { src: "icon.svg", alt: "" }), h("h1", { id: "sign-in" }, "Sign in to Magnetar")),
+    failure, how, byToken, byPassword, submit,
+    h("p", { class: "help" }, "Kept for this tab only, and forgotten when it closes."));
+  app.replaceChildren(h("main", { class: "sign-in", id: "main", tabindex: "-1" }, form));
   token.focus();
 }

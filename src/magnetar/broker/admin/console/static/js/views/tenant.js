@@ -12,12 +12,16 @@ import { ask, confirm } from "../ui/dialog.js";
 import { field, number, text } from "../ui/forms.js";
 import { badge, button, card, empty, head } from "../ui/parts.js";
 import { table } from "../ui/table.js";
+import { mayNot, openByName } from "./may_not.js";
 import { editTenant } from "./tenants.js";
 
 export async function show(screen) {
   const { tenant } = screen.params;
   screen.crumbs(["Tenants", "#/tenants"], [tenant]);
   const rights = await rightsFor({ tenant });
+  if (rights.admin) {
+    return [head(tenant), mayNot(rights.role, `see the tenant ${tenant}`, "only its administrators may, and superusers. What you have a right in opens by its name"), openByName()];
+  }
   const [info, names] = await Promise.all([
     get(`tenants/${enc(tenant)}`, { signal: screen.signal }).catch((error) => { if (error.status === 403) return null; throw error; }),
     get(`namespaces/${enc(tenant)}`, { signal: screen.signal }),

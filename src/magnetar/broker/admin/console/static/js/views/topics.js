@@ -13,20 +13,23 @@ import { ask, confirm } from "../ui/dialog.js";
 import { check, field, number, search, select, text } from "../ui/forms.js";
 import { badge, button, card, empty, head } from "../ui/parts.js";
 import { table } from "../ui/table.js";
+import { mayNot, openByName } from "./may_not.js";
 
 const EVERY_MS = 3_000;
 const MEASURED_MAX = 200;
 
 export async function show(screen) {
   screen.crumbs(["Topics"]);
-  const { namespaces } = await namespacesSeen(screen.signal);
-  const tenants = [...new Set(namespaces.map((name) => name.split("/")[0]))];
-  const rights = new Map(await Promise.all(tenants.map(async (tenant) => [tenant, await rightsFor({ tenant })])));
-  const create = button("New topic", () => newTopic("public", "default"), { kind: "primary", glyph: "plus" });
+  const [{ all, tenants, namespaces }, rights] = await Promise.all([namespacesSeen(screen.signal), rightsFor()]);
+  const refused = (tenant) => (tenants.includes(tenant) ? "" : rights.admin);
+  const home = namespaces.find((name) => name === "public/default" && !refused("public")) ?? namespaces.find((name) => !refused(name.split("/")[0])) ?? "public/default";
+  const create = button("New topic", () => newTopic(...home.split("/")), { kind: "primary", glyph: "plus", refused: tenants.length ? "" : rights.admin });
   return [
-    head("Topics", { said: "Those of all namespaces that you may see.", actions: [create] }),
-    await topicsCard(screen, { namespaces, refused: (topic) => rights.get(topic.tenant)?.admin, full: true }),
-  ];
+    head("Topics", { said: all ? "Those of all namespaces." : "Those of the namespaces that you may see.", actions: [create] }),
+    namespaces.length === 0 && !all && mayNot(rights.role, "list topics", "you have neither the permission to produce nor that to consume in any whole namespace, which the administrator of a tenant grants. What you have a right in opens by its name"),
+    (namespaces.length > 0 || all) && await topicsCard(screen, { namespaces, refused: (topic) => refused(topic.tenant), full: true }),
+    !all && openByName(),
+  ].filter(Boolean);
 }
 
 /** The table of topics. ``refused(topic)`` is why it may not be changed; ``full`` names have their namespace. */
