@@ -381,7 +381,9 @@ def test_who_may_not_is_told_why(closed_broker, chromium):
     window.go("namespaces/public/default")
     window.says("orders")
     window.go("namespaces/public/default/policies")
-    window.says("You are reader, and may not see the policies: only the administrators of its tenant")
+    window.says(
+        "You are reader, and may not see the policies: only the administrators of its tenant"
+    )
     window.go("tenants")
     window.says("You are reader, and may not list all tenants: only a superuser may.")
     page.locator("main").get_by_role("link", name="default", exact=True).wait_for()

@@ -74,9 +74,7 @@ async def _sight(admin: AdminServices, request: Request) -> Sight:
     if await _may(admin, request, Access.SUPERUSER, None):
         return None
     look = await admin.overview.look()
-    return frozenset(
-        [each for each in look.namespaces if await may_see(admin, request, each)]
-    )
+    return frozenset([each for each in look.namespaces if await may_see(admin, request, each)])
 
 
 async def _sight_with(admin: AdminServices, request: Request, topic: TopicName | None) -> Sight:
