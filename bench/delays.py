@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-import magnetar.broker.assemble  # noqa: F401 - a broker's memory is part of the figure
+import magnetar.broker.assemble.broker  # noqa: F401 - a broker's memory is part of the figure
 from bench.machine import describe
 from magnetar.broker.dispatch.delayed import RECENT_MAX
 from magnetar.broker.topics.delayed_delivery import DelayedDelivery

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import MappingProxyType
 
-from magnetar.broker.assemble import running_broker
+from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.clock import SystemClock
 from magnetar.testing.local_broker import NOTHING_SET, config_for

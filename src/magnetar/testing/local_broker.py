@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
-from magnetar.broker.assemble import running_broker
+from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.clock import Clock, SystemClock

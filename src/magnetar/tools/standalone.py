@@ -14,7 +14,7 @@ from typing import Final
 import click
 
 from magnetar import inner
-from magnetar.broker.assemble import running_broker
+from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.settings.others import Fate

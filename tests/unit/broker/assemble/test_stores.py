@@ -3,12 +3,11 @@ import os
 import pytest
 from unit.broker.peer import Peer, send
 
-from magnetar.broker.addresses import listen
-from magnetar.broker.assemble import ledger_settings, running_broker
+from magnetar.broker.assemble.stores import ledger_settings
 from magnetar.broker.config import Config
-from magnetar.errors import InvalidValue, MagnetarError, StorageError, StoreLocked
+from magnetar.errors import MagnetarError, StorageError, StoreLocked
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.testing.local_broker import LocalBroker, config_for
+from magnetar.testing.local_broker import LocalBroker
 
 QUIET = {"webServicePort": -1}
 
@@ -67,51 +66,12 @@ async def test_metadata_that_are_none_are_refused_and_nothing_stays_open(tmp_pat
         pass
 
 
-async def test_a_broker_that_cannot_start_gives_its_ports_back():
-    with listen("127.0.0.1", 0) as taken:
-        settings = {"webServicePort": taken.getsockname()[1]}
-        config = config_for(None, settings)
-        with pytest.raises(InvalidValue, match="cannot listen"):
-            async with running_broker(config):
-                pytest.fail("it started")
-    async with running_broker(config) as broker:
-        assert broker.web_port == config.server.web_port
-
-
-async def test_the_advertised_address_is_what_clients_are_told():
-    settings = {**QUIET, "advertisedAddress": "broker.example"}
-    async with LocalBroker(settings=settings) as local:
-        peer = await Peer.open(local.port)
-        answer = await peer.ask("lookupTopic", topic="x", request_id=1)
-        found = answer.lookupTopicResponse
-        assert found.brokerServiceUrl == f"pulsar://broker.example:{local.port}"
-        assert not found.proxy_through_service_url
-        peer.wire.close()
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 async def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(StorageError, match="data"):
         async with LocalBroker(tmp_path / "data", settings=QUIET):
             pytest.fail("it started")
-
-
-async def test_the_settings_of_ledgers_reach_them():
-    changed = {
-        "managedLedgerMaxEntriesPerLedger": 7,
-        "managedLedgerMinLedgerRolloverTimeMinutes": 0,
-        **QUIET,
-    }
-    async with LocalBroker(settings=changed) as local:
-        peer = await Peer.open(local.port)
-        await peer.produce(1)
-        ledgers = set()
-        for number in range(30):
-            peer.wire.send(send(1, number, b"x"))
-            ledgers.add((await peer.hear()).send_receipt.message_id.ledgerId)
-        assert len(ledgers) > 2
-        peer.wire.close()
 
 
 async def test_the_size_of_the_logs_files_reaches_the_log(tmp_path):
@@ -139,12 +99,3 @@ async def test_the_size_of_the_logs_files_reaches_the_log(tmp_path):
 def test_so_many_files_are_kept_to_be_overwritten(settings, count):
     storage = Config.read(environment={}, flags=settings).storage
     assert ledger_settings(storage).segments_spare_max == count
-
-
-async def test_functions_need_the_ports_without_tls():
-    config = config_for(None, {**QUIET, "functionsWorkerEnabled": True})
-    with pytest.raises(
-        InvalidValue, match="functionsWorkerEnabled=true needs the ports without TLS"
-    ):
-        async with running_broker(config):
-            pass

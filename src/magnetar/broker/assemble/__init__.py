@@ -1,0 +1,1 @@
+"""A broker made of its parts (`broker.py`); `stores.py` alone names implementations."""

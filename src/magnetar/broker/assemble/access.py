@@ -1,0 +1,67 @@
+"""Who may come in, and what a role may do, where a broker asks."""
+
+from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.auth.authorization import AuthorizationRules
+from magnetar.broker.auth.authorization_service import AuthorizationService
+from magnetar.broker.auth.http import HttpSignIn
+from magnetar.broker.auth.proxies import ProxyRules
+from magnetar.broker.auth.revocation import Revocation
+from magnetar.broker.broker import Broker
+from magnetar.broker.config import Config
+from magnetar.broker.handlers.sign_in import SignIn
+from magnetar.broker.resources import Resources
+
+from .shared import Shared
+
+
+def http_sign_in(shared: Shared, authentication: Authentication) -> HttpSignIn:
+    """What asks of whoever sends a request who it is."""
+    return HttpSignIn(
+        authentication,
+        shared.clock,
+        _proxy_rules(shared.config),
+        metrics=shared.config.auth.metrics,
+    )
+
+
+def sign_in(shared: Shared, authentication: Authentication) -> SignIn:
+    """What asks of whoever connects who it is, and again before its credentials expire."""
+    settings = shared.config.auth
+    sign_in = SignIn(
+        authentication,
+        shared.clock,
+        proxies=_proxy_rules(shared.config),
+        original_credentials=settings.original_credentials,
+    )
+    shared.tasks.spawn("credentials", sign_in.keep_fresh(settings.refresh_check_s))
+    return sign_in
+
+
+def authorization_service(config: Config, resources: Resources) -> AuthorizationService | None:
+    """What says which role may do what; None where everybody may do everything."""
+    auth = config.auth
+    if not auth.authorization:
+        return None
+    rules = AuthorizationRules(frozenset(auth.superusers), wildcards=auth.wildcards)
+    return AuthorizationService(rules, resources)
+
+
+def revoke(
+    authorization: AuthorizationService, shared: Shared, broker: Broker, resources: Resources
+) -> None:
+    """Take from clients what their roles may not have any more, from now on."""
+    revocation = Revocation(
+        authorization,
+        resources,
+        topics=broker.registry.loaded,
+        sessions=broker.sessions,
+        clock=shared.clock,
+        tasks=shared.tasks,
+        interval_s=shared.config.auth.refresh_check_s,
+    )
+    shared.stack.callback(revocation.close)
+    shared.tasks.spawn("revocation", revocation.run())
+
+
+def _proxy_rules(config: Config) -> ProxyRules:
+    return ProxyRules(frozenset(config.auth.proxy_roles), strict=config.auth.authorization)

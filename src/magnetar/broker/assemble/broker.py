@@ -1,0 +1,116 @@
+"""A broker of all its parts, from its settings until it is closed.
+
+What is opened first is closed last. A broker that cannot be opened leaves nothing open.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+from magnetar.broker.addresses import address_of, warn_if_open
+from magnetar.broker.admin.app import start_admin
+from magnetar.broker.admin.route_authorization import RouteAuthorization
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.auth.providers import authentication_of
+from magnetar.broker.broker import Broker
+from magnetar.broker.cluster.lookup import BrokerAddress
+from magnetar.broker.config import Config
+from magnetar.broker.handlers.client_authorization import ClientAuthorization
+from magnetar.broker.listeners import Listeners, open_listeners, port_of
+from magnetar.broker.server_tls import ServerTls
+from magnetar.clock import Clock, SystemClock
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.local.disk import Files
+from magnetar.tasks import Tasks
+
+from .access import authorization_service, http_sign_in, revoke
+from .commands import command_table
+from .functions_worker import check_ports, functions_worker
+from .services import open_services
+from .shared import Shared
+
+_SYSTEM_CLOCK: Final = SystemClock()
+
+
+@asynccontextmanager
+async def running_broker(
+    config: Config, *, clock: Clock = _SYSTEM_CLOCK, files: Files | None = None
+) -> AsyncIterator[Broker]:
+    """A broker that serves until the block ends. ``files``: the disk of its log, if not a real one.
+
+    Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
+    """
+    async with AsyncExitStack() as stack:
+        check_ports(config.server)
+        tls = ServerTls(config.tls) if config.tls.on else None
+        context = None if tls is None else tls.context
+        listeners = open_listeners(config.server, config.tls, context, stack)
+        authentication = authentication_of(config.auth, clock)
+        if authentication is not None:
+            stack.push_async_callback(authentication.close)
+        tasks = Tasks("broker")
+        stack.push_async_callback(tasks.close)
+        shared = Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
+        services = await open_services(shared, _address(config, listeners), files)
+        authorization = authorization_service(config, services.resources)
+        if authorization is not None:
+            services.authorization = RouteAuthorization(authorization)
+        broker = Broker(
+            config,
+            listeners=listeners,
+            address=services.address,
+            registry=services.topics,
+            table=command_table(
+                shared, services, authentication, ClientAuthorization(authorization)
+            ),
+            clock=clock,
+            iteration=shared.iteration,
+            tasks=tasks,
+        )
+        stack.push_async_callback(broker.stop)
+        services.vitals.connections = broker.connections
+        services.vitals.throttled_connections = lambda: broker.throttled_count
+        services.vitals.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
+        services.vitals.backlog_checks = broker.backlog_checks
+        services.vitals.authentication = authentication
+        if listeners.web:
+            await _serve_admin(shared, services, listeners, authentication)
+        await broker.start()
+        if tls is not None:
+            tasks.spawn("certificates", tls.keep_current(clock))
+        if authorization is not None:
+            revoke(authorization, shared, broker, services.resources)
+        yield broker
+
+
+async def _serve_admin(
+    shared: Shared,
+    services: AdminServices,
+    listeners: Listeners,
+    authentication: Authentication | None,
+) -> None:
+    """Serve the admin REST API, and functions where there are any, until the stack is closed."""
+    server = shared.config.server
+    if server.functions_worker:
+        if authentication is None:
+            warn_if_open(server.bind_address, "bindAddress")
+        services.functions = await functions_worker(shared, services)
+    admin = await start_admin(
+        services,
+        listeners.web,
+        connections_max=shared.config.connections.admin_connections_max,
+        sign_in=None if authentication is None else http_sign_in(shared, authentication),
+    )
+    shared.stack.push_async_callback(admin.close)
+
+
+def _address(config: Config, listeners: Listeners) -> BrokerAddress:
+    return address_of(
+        config.server,
+        port_of(listeners.binary, tls=False),
+        port_of(listeners.web, tls=False),
+        port_tls=port_of(listeners.binary, tls=True),
+        web_port_tls=port_of(listeners.web, tls=True),
+    )

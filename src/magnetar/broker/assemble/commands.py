@@ -1,0 +1,61 @@
+"""The handlers of clients' commands, each given only the rooms that it uses."""
+
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.handlers.client_authorization import ClientAuthorization
+from magnetar.broker.handlers.connect import ConnectHandler
+from magnetar.broker.handlers.consume import ConsumeHandler
+from magnetar.broker.handlers.lookup import LookupHandler
+from magnetar.broker.handlers.produce import ProduceHandler
+from magnetar.broker.handlers.schema import SchemaHandler
+from magnetar.broker.handlers.table import CommandTable
+from magnetar.broker.handlers.topic_watch import TopicWatchHandler
+from magnetar.broker.topic_watches import TopicWatches
+
+from .access import sign_in
+from .shared import Shared
+
+
+def command_table(
+    shared: Shared,
+    services: AdminServices,
+    authentication: Authentication | None,
+    authorization: ClientAuthorization,
+) -> CommandTable:
+    """What a connection looks its commands up in."""
+    settings, topics, ownership = shared.config.connections, services.topics, services.ownership
+    schemas = services.schemas
+    watches = TopicWatches(services.resources, clock=shared.clock, tasks=shared.tasks)
+    return CommandTable(
+        connect=ConnectHandler(
+            message_size_max=settings.message_size_max,
+            topic_watchers=settings.topic_watchers,
+            sign_in=None if authentication is None else sign_in(shared, authentication),
+        ),
+        produce=ProduceHandler(
+            topics,
+            ownership,
+            schemas,
+            tasks=shared.tasks,
+            producers_max=settings.producers_max,
+            authorization=authorization,
+        ),
+        consume=ConsumeHandler(
+            topics,
+            ownership,
+            schemas,
+            shared.config.topics,
+            consumers_max=settings.consumers_max,
+            message_ids_at_once_max=settings.message_ids_at_once_max,
+            authorization=authorization,
+        ),
+        lookup=LookupHandler(services.resources, services.lookup, services.creation, authorization),
+        schema=SchemaHandler(
+            topics, ownership, services.schema_registry, schemas, authorization=authorization
+        ),
+        topic_watch=TopicWatchHandler(
+            watches, enabled=settings.topic_watchers, authorization=authorization
+        ),
+        tasks=shared.tasks,
+        requests_running_max=settings.requests_running_max,
+    )

@@ -1,0 +1,49 @@
+"""The functions worker of a broker that has one."""
+
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.settings.server import ServerSettings
+from magnetar.errors import InvalidValue
+from magnetar.model.names import TopicName
+
+from .shared import Shared
+
+if TYPE_CHECKING:  # It imports an HTTP client.
+    from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
+
+FUNCTIONS_METADATA: Final = TopicName("persistent", "public", "functions", "metadata")
+"""The topic in which the functions worker keeps its functions."""
+
+
+def check_ports(server: ServerSettings) -> None:
+    """Raises InvalidValue where the worker could not reach its broker."""
+    if server.functions_worker and min(server.web_port, server.broker_port) < 0:
+        raise InvalidValue(
+            "functionsWorkerEnabled=true needs the ports without TLS, and brokerServicePort=-1 "
+            "or webServicePort=-1 switches one off: choose ports for them (bindAddress keeps "
+            "others away), or take functionsWorkerEnabled out"
+        )
+
+
+async def functions_worker(shared: Shared, services: AdminServices) -> "FunctionsWorkerProcess":
+    """What starts a functions worker when it is asked for; at once where there are functions."""
+    storage = shared.config.storage
+    if storage.in_memory:
+        folder = Path(shared.stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
+    else:
+        folder = storage.data_directory
+    kind = import_module("magnetar.broker.admin.functions_worker").FunctionsWorkerProcess
+    worker: FunctionsWorkerProcess = kind(
+        services.address,
+        folder / "functions",
+        shared.clock,
+        client=shared.config.auth.client_settings,
+    )
+    shared.stack.push_async_callback(worker.close)
+    if await services.resources.topic_exists(FUNCTIONS_METADATA):
+        worker.start()
+    return worker

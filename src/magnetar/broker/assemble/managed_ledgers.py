@@ -1,0 +1,62 @@
+"""The logs of topics: managed ledgers over the stores, whichever those are."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import lru_cache
+
+from magnetar.broker.offload.history_offloader import HistoryOffloader
+from magnetar.broker.settings.setting import MIB
+from magnetar.broker.settings.storage import StorageSettings
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.model.policy_values import RetentionPolicies
+from magnetar.storage.ledger.store import LedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+
+from .shared import Shared
+
+
+def ledger_opener(
+    shared: Shared, metadata: MetadataStore, ledgers: LedgerStore, cache: EntryCache
+) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
+    """Make the function that opens the log of a topic."""
+    settings = _managed_ledger_settings(shared.config.storage)
+    offloader = HistoryOffloader(shared.clock)
+    shared.stack.push_async_callback(offloader.close)
+    saver = CursorSaver(shared.tasks, shared.clock, interval_s=settings.cursor_save_interval_s)
+
+    @lru_cache  # Logs of one retention share their settings.
+    def settings_with(retention: RetentionPolicies | None) -> ManagedLedgerSettings:
+        kept = retention or RetentionPolicies()
+        return replace(settings, retention_time_s=kept.time_s, retention_size_bytes=kept.size_bytes)
+
+    async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
+        return await ManagedLedger.open(
+            paths.managed_ledger_name(topic),
+            metadata=metadata,
+            ledgers=ledgers,
+            cache=cache,
+            clock=shared.clock,
+            tasks=shared.tasks,
+            settings=settings_with(policies.retention),
+            saver=saver,
+            offloader=offloader,
+        )
+
+    return open_ledger
+
+
+def _managed_ledger_settings(storage: StorageSettings) -> ManagedLedgerSettings:
+    return ManagedLedgerSettings(
+        entries_per_ledger_max=storage.entries_per_ledger_max,
+        ledger_size_max=storage.ledger_size_mb_max * MIB,
+        ledger_age_min_s=storage.ledger_age_min_minutes * 60,
+        ledger_age_max_s=storage.ledger_age_max_minutes * 60,
+        cache_size_max=storage.cache_mb * MIB,
+        cursor_save_interval_s=1 / storage.cursor_saves_per_s,
+        cursor_ranges_max=storage.cursor_ranges_max,
+    )

@@ -1,0 +1,106 @@
+"""What stands on the stores, up to the topics: what handlers of commands and of routes call."""
+
+from itertools import count
+
+from magnetar import __version__
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.permissions import Permissions
+from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.creation import Creation
+from magnetar.broker.dynamic_configuration import DynamicConfiguration, broker_policies
+from magnetar.broker.policies import PolicyService
+from magnetar.broker.resource_groups import ResourceGroups
+from magnetar.broker.resources import Resources
+from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.schema.topic_schemas import TopicSchemas
+from magnetar.broker.topics.deletions import Deletions
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.shared_rates import SharedRates
+from magnetar.model.schemas import SchemaCompatibilityStrategy
+from magnetar.storage.ledger.local.disk import Files
+from magnetar.storage.metadata import paths
+
+from .managed_ledgers import ledger_opener
+from .shared import Shared
+from .stores import open_stores, vitals_of
+
+
+async def open_services(
+    shared: Shared, address: BrokerAddress, files: Files | None
+) -> AdminServices:
+    """Open the stores and what stands on them, up to the topics."""
+    config = shared.config
+    cluster = config.server.cluster
+    metadata, ledgers = await open_stores(shared, files)
+    vitals = vitals_of(shared, metadata, ledgers)
+    resources = Resources(metadata, cluster)
+    shared.stack.callback(resources.close)
+    await resources.ensure_defaults(
+        cluster,
+        *(address.web_url, address.service_url, address.web_url_tls, address.service_url_tls),
+    )
+    policies = PolicyService(
+        resources,
+        metadata,
+        broker=broker_policies(config.policies, config.rates, config.offload),
+        tasks=shared.tasks,
+        topic_level=config.policies.topic_level,
+    )
+    shared.stack.callback(policies.close)
+    resource_groups = ResourceGroups(metadata, resources, shared.tasks)
+    shared.stack.callback(resource_groups.close)
+    schemas = SchemaRegistry(metadata, shared.clock)
+    shared.stack.callback(schemas.close)
+    creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
+    configuration = DynamicConfiguration(config, resources.objects, policies, creation)
+    await configuration.load()
+    ownership = Ownership(resources, address=address.name)
+    # Producers keep the names they were given over a restart: new ones must differ from them.
+    starts, numbers = await metadata.put(paths.STARTS, b""), count()
+    topics = TopicRegistry(
+        open_ledger=ledger_opener(shared, metadata, ledgers, vitals.cache),
+        creation=creation,
+        policies=policies,
+        deletions=Deletions(metadata),
+        settings=config.topics,
+        clock=shared.clock,
+        iteration=shared.iteration,
+        producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
+        shared_rates=SharedRates(
+            resource_groups,
+            shared.clock,
+            publish=config.rates.shared_publish,
+            dispatch=config.rates.shared_dispatch,
+        ),
+        deleted=(
+            schemas.topic_deleted,
+            policies.topic_deleted,
+            Permissions(resources).topic_deleted,
+        ),
+    )
+    await topics.finish_deletions()
+    return AdminServices(
+        resources=resources,
+        policies=policies,
+        resource_groups=resource_groups,
+        creation=creation,
+        topics=topics,
+        schema_registry=schemas,
+        schemas=TopicSchemas(
+            schemas,
+            policies,
+            system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
+        ),
+        lookup=Lookup(resources, ownership, address),
+        ownership=ownership,
+        address=address,
+        cluster=cluster,
+        message_size_max=config.connections.message_size_max,
+        version=__version__,
+        clock=shared.clock,
+        configuration=configuration,
+        data_directory=None if config.storage.in_memory else config.storage.data_directory,
+        vitals=vitals,
+        metrics=config.metrics,
+    )

@@ -1,0 +1,20 @@
+"""What the parts of one broker share."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from magnetar.broker.config import Config
+from magnetar.clock import Clock
+from magnetar.loop_iteration import LoopIteration
+from magnetar.tasks import Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Handed to whatever builds a part."""
+
+    config: Config
+    clock: Clock
+    iteration: LoopIteration
+    tasks: Tasks
+    stack: AsyncExitStack  # It closes what the parts open.

@@ -1,0 +1,73 @@
+"""The stores of a broker: the only file that names implementations of them."""
+
+from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.data_folder import check_log_is_there, holds_log
+from magnetar.broker.settings.setting import MIB
+from magnetar.broker.settings.storage import StorageSettings
+from magnetar.storage.ledger.local.disk import Files
+from magnetar.storage.ledger.local.settings import (
+    SEGMENTS_SPARE_MAX,
+    Durability,
+    LocalLedgerSettings,
+)
+from magnetar.storage.ledger.local.store import LocalLedgerStore
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.ledger.store import LedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.metadata.sqlite import SqliteMetadataStore
+from magnetar.storage.metadata.store import MetadataStore
+
+from .shared import Shared
+
+
+async def open_stores(shared: Shared, files: Files | None) -> tuple[MetadataStore, LedgerStore]:
+    """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
+    settings = shared.config.storage
+    if settings.in_memory:
+        return MemoryMetadataStore(), MemoryLedgerStore()
+    folder = settings.data_directory
+    ledgers = await LocalLedgerStore.start(
+        folder / "ledgers",
+        settings=ledger_settings(settings),
+        clock=shared.clock,
+        iteration=shared.iteration,
+        files=files,
+    )
+    shared.stack.push_async_callback(ledgers.close)
+    has_log = holds_log(folder / "ledgers")
+    metadata = await SqliteMetadataStore.open(
+        folder / "metadata.sqlite", clock=shared.clock, must_exist=has_log
+    )
+    shared.stack.push_async_callback(metadata.close)
+    if not has_log:
+        await check_log_is_there(metadata, folder / "ledgers")
+    return metadata, ledgers
+
+
+def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
+    """The settings of the local ledger store."""
+    return LocalLedgerSettings(
+        durability=Durability(storage.durability),
+        interval_s=storage.sync_interval_ms / 1000,
+        segment_size=storage.segment_size,
+        segments_spare_max=min(
+            SEGMENTS_SPARE_MAX, storage.spare_mb_max * MIB // storage.segment_size
+        ),
+    )
+
+
+def vitals_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> Vitals:
+    """What an operator may see of how the stores are."""
+    cache_size_max = shared.config.storage.cache_mb * MIB
+    cache = EntryCache(cache_size_max)
+    vitals = Vitals(shared.clock, cache=cache)
+    if isinstance(metadata, SqliteMetadataStore):
+        vitals.metadata = metadata.counts
+        vitals.metadata_put_bytes = lambda: metadata.put_bytes
+    if isinstance(ledgers, LocalLedgerStore):
+        vitals.check_log = ledgers.check
+        vitals.write_error = lambda: ledgers.write_error
+        vitals.sync_latency = ledgers.sync_latency
+        vitals.data_directory = shared.config.storage.data_directory
+    return vitals
