@@ -7,8 +7,6 @@ that it concerns; no call waits. What is written in one loop iteration leaves in
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final, cast
 
 from magnetar.client.own_loop import check_loop
@@ -22,17 +20,18 @@ from magnetar.errors import (
 )
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import Position
-from magnetar.tasks import Tasks
 from magnetar.wire.commands import BaseCommand, MessageIdData
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame, FrameDecoder
-from magnetar.wire.handshake import ClientHandshake
-from magnetar.wire.keepalive import KeepAlive
 from magnetar.wire.requests import ping, pong
 
+from .attached import Attached
 from .credentials import Credentials
-from .requests import Requests
-from .sides import ConsumerSide, Detachable, ProducerSide, S, WatcherSide
+from .endpoint import Endpoint
+from .liveness import Liveness
+from .requests import REQUEST_ID_OF, Requests
+from .sides import ConsumerSide, ProducerSide, S, WatcherSide
+from .sign_in import SignIn
 from .tls import Tls, refuses_certificate
 from .transport import open_transport, stranger
 
@@ -42,36 +41,14 @@ READ_SIZE: Final = 256 * 1024  # Bytes per read; frames that do not fit get a bu
 CLOSE_TIMEOUT_S: Final = 1.0
 JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper than many pieces.
 
-_request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
-    BaseCommand.SUCCESS: attrgetter("success.request_id"),
-    BaseCommand.LOOKUP_RESPONSE: attrgetter("lookupTopicResponse.request_id"),
-    BaseCommand.PARTITIONED_METADATA_RESPONSE: attrgetter("partitionMetadataResponse.request_id"),
-    BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: attrgetter("getLastMessageIdResponse.request_id"),
-    BaseCommand.CONSUMER_STATS_RESPONSE: attrgetter("consumerStatsResponse.request_id"),
-    BaseCommand.GET_SCHEMA_RESPONSE: attrgetter("getSchemaResponse.request_id"),
-    BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE: attrgetter("getOrCreateSchemaResponse.request_id"),
-    BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: attrgetter(
-        "getTopicsOfNamespaceResponse.request_id"
-    ),
-    BaseCommand.WATCH_TOPIC_LIST_SUCCESS: attrgetter("watchTopicListSuccess.request_id"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address of a broker, and the address to connect to."""
-
-    logical: str  # host:port under which the broker is known.
-    physical: str  # host:port to connect to; a proxy has one of its own.
-
 
 class Connection(asyncio.BufferedProtocol):
     """Usable from ``open`` until ``closed``."""
 
-    producers: dict[int, ProducerSide]  # By producer id; they get receipts.
-    consumers: dict[int, ConsumerSide]  # By consumer id; they get messages.
+    producers: dict[int, ProducerSide]  # These three are those of ``Attached``.
+    consumers: dict[int, ConsumerSide]
+    watchers: dict[int, WatcherSide]
     on_lost: Callable[[MagnetarError], None]  # Called when it ends, but not by ``close``.
-    watchers: dict[int, WatcherSide]  # By watcher id; they get the topics that come and go.
 
     def __init__(
         self,
@@ -86,47 +63,43 @@ class Connection(asyncio.BufferedProtocol):
         credentials: Credentials | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self.producers = {}
-        self.consumers = {}
+        self._attached = Attached(self)
+        self.producers = self._attached.producers
+        self.consumers = self._attached.consumers
+        self.watchers = self._attached.watchers
         self.on_lost = _nobody
-        self.watchers = {}
-        proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
         self._tls = tls
-        self._credentials = credentials or Credentials()
-        self._handshake = ClientHandshake(
-            proxy_to_broker_url=proxied, auth_method=self._credentials.method
+        self._sign_in = SignIn(
+            endpoint, credentials or Credentials(), write=self.write, abort=self.abort
         )
+        self._handshake = self._sign_in.handshake
         self._hello = b""
-        self._answering: asyncio.Task[None] | None = None  # To an AUTH_CHALLENGE.
         self._decoder = FrameDecoder(keeps_buffer=True)
         self._read_buffer = read_buffer
         self._reads_big = False
         self._requests = Requests(next_request_id)
-        self._clock = clock
-        self._idle_max_s = idle_max_s  # Nobody has used it so long: it is closed. 0: never.
-        self._idle_since: float | None = None
+        self._liveness = Liveness(
+            keep_alive_interval_s,
+            idle_max_s,
+            clock,
+            used=lambda: bool(self._attached or len(self._requests)),
+            ping=lambda: self.write(ping()),
+            dead=self._on_dead,
+            idle=self._on_idle,
+        )
+        self.keep = self._liveness.keep  # Called by who is about to use it.
         self._loop = asyncio.get_running_loop()
-        self._keep_alive = KeepAlive(keep_alive_interval_s, clock.now())
-        self._keep_alive_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
-        self._connected: asyncio.Future[None] = self._loop.create_future()
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._cause: MagnetarError | None = None
         self._rare: Mapping[int, Callable[[Frame], None]] = {
-            BaseCommand.CONNECTED: self._on_connected,
             BaseCommand.ERROR: self._on_error,
-            BaseCommand.AUTH_CHALLENGE: self._on_challenge,
             BaseCommand.PING: self._on_ping,
             BaseCommand.PONG: self._on_pong,
             BaseCommand.PRODUCER_SUCCESS: self._on_producer_success,
-            BaseCommand.SEND_ERROR: self._on_send_error,
-            BaseCommand.CLOSE_PRODUCER: self._on_close_producer,
-            BaseCommand.CLOSE_CONSUMER: self._on_close_consumer,
-            BaseCommand.ACK_RESPONSE: self._on_ack_response,
-            BaseCommand.ACTIVE_CONSUMER_CHANGE: self._on_active_change,
-            BaseCommand.REACHED_END_OF_TOPIC: self._on_end_of_topic,
-            BaseCommand.WATCH_TOPIC_UPDATE: self._on_topics,
+            **self._sign_in.commands,
+            **self._attached.commands,
         }
 
     async def open(self, timeout_s: float) -> None:
@@ -140,11 +113,11 @@ class Connection(asyncio.BufferedProtocol):
         opened, asked = False, f"the source of credentials for {address}"
         try:
             async with asyncio.timeout(timeout_s):
-                self._hello = self._handshake.hello(await self._credentials.data())
+                self._hello = await self._sign_in.hello()
                 asked = address
                 context = None if self._tls is None else self._tls.context()
                 await open_transport(lambda: self, address, context, timeout_s)
-                await self._connected
+                await self._sign_in.done()
             opened = True
         except MagnetarError:
             raise
@@ -158,10 +131,6 @@ class Connection(asyncio.BufferedProtocol):
     def closed(self) -> bool:
         """Whether nothing can be sent or received any more."""
         return self._cause is not None
-
-    def keep(self) -> None:
-        """Do not take it for idle yet: somebody is about to use it."""
-        self._idle_since = None
 
     @property
     def max_message_size(self) -> int:
@@ -258,7 +227,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._cause is not None:
             self._transport.abort()
             return
-        self._watch_peer()
+        self._liveness.watch()
         self.write(self._hello)
         self._hello = b""
 
@@ -268,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._read_buffer if big is None else big
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._keep_alive.received()
+        self._liveness.received()
         try:
             if self._reads_big:
                 frames = self._decoder.filled(nbytes)
@@ -319,38 +288,21 @@ class Connection(asyncio.BufferedProtocol):
             producer = self.producers.get(command.send_receipt.producer_id)
             if producer is not None:
                 producer.on_receipt(frame)
-        elif kind in _request_id_of:
-            self._requests.answered(_request_id_of[kind](command), frame)
+        elif kind in REQUEST_ID_OF:
+            self._requests.answered(REQUEST_ID_OF[kind](command), frame)
         elif kind in self._rare:
             self._rare[kind](frame)
         else:
             raise ProtocolError(f"command {kind} is not for a client")
 
-    def _on_connected(self, frame: Frame) -> None:
-        self._handshake.received(frame)
-        if not self._connected.done():
-            self._connected.set_result(None)
-
     def _on_error(self, frame: Frame) -> None:
         refusal = frame.command.error
         error = from_code(refusal.error, refusal.message)
-        if self._connected.done():
+        refused = self._sign_in.refusal(error)
+        if refused is None:
             self._requests.failed(refusal.request_id, error)
-        elif isinstance(error, NotAuthenticated):
-            self.abort(self._credentials.refusal(self.endpoint.physical, error))
         else:
-            self.abort(error)
-
-    def _on_challenge(self, frame: Frame) -> None:
-        """Show who the client is, as it is now: the broker asks when what it was shown expires."""
-        if self._answering is None or self._answering.done():
-            self._answering = Tasks("connection").spawn("authenticate", self._answer_challenge())
-
-    async def _answer_challenge(self) -> None:
-        try:
-            self.write(self._handshake.answer(await self._credentials.data()))
-        except MagnetarError as error:
-            self.abort(ConnectionLost(f"{self.endpoint.physical} wants new credentials: {error}"))
+            self.abort(refused)
 
     def _on_ping(self, frame: Frame) -> None:
         self.write(pong())
@@ -365,97 +317,24 @@ class Connection(asyncio.BufferedProtocol):
         else:  # It waits in line for its topic, and is answered again when it is its turn.
             self._requests.postponed(success.request_id)
 
-    def _on_send_error(self, frame: Frame) -> None:
-        producer = self.producers.get(frame.command.send_error.producer_id)
-        if producer is not None:
-            producer.on_send_error(frame)
+    def _on_dead(self) -> None:
+        self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
 
-    def _on_close_producer(self, frame: Frame) -> None:
-        producer = self.producers.pop(frame.command.close_producer.producer_id, None)
-        if producer is not None:
-            producer.on_detached(self, None)
-
-    def _on_close_consumer(self, frame: Frame) -> None:
-        consumer = self.consumers.pop(frame.command.close_consumer.consumer_id, None)
-        if consumer is not None:
-            consumer.on_detached(self, None)
-
-    def _on_ack_response(self, frame: Frame) -> None:
-        response = frame.command.ackResponse
-        refused = response.HasField("error")
-        error = from_code(response.error, response.message) if refused else None
-        consumer = self.consumers.get(response.consumer_id)
-        if consumer is not None:
-            consumer.on_ack_response(response.request_id, error)
-
-    def _on_active_change(self, frame: Frame) -> None:
-        consumer = self.consumers.get(frame.command.active_consumer_change.consumer_id)
-        if consumer is not None:
-            consumer.on_active_change(frame)
-
-    def _on_end_of_topic(self, frame: Frame) -> None:
-        consumer = self.consumers.get(frame.command.reachedEndOfTopic.consumer_id)
-        if consumer is not None:
-            consumer.on_end_of_topic()
-
-    def _on_topics(self, frame: Frame) -> None:
-        watcher = self.watchers.get(frame.command.watchTopicUpdate.watcher_id)
-        if watcher is not None:
-            watcher.on_topics(frame)
-
-    def _keep_alive_tick(self) -> None:
-        verdict = self._keep_alive.tick(self._clock.now())
-        if verdict == "close":
-            self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
-            return
-        if self._idle_too_long():
-            log.info("connection.idle broker=%s", self.endpoint.physical)
-            self.leave(ConnectionLost("the connection was idle"))
-            return
-        if verdict == "ping":
-            self.write(ping())
-        self._watch_peer()
-
-    def _idle_too_long(self) -> bool:
-        """Looked at as often as the broker's keep-alive is."""
-        used = self.producers or self.consumers or self.watchers or len(self._requests)
-        if used or not self._idle_max_s:
-            self._idle_since = None
-        elif self._idle_since is None:
-            self._idle_since = self._clock.now()
-        else:
-            return self._clock.now() - self._idle_since >= self._idle_max_s
-        return False
-
-    def _watch_peer(self) -> None:
-        wait_s = max(self._keep_alive.due - self._clock.now(), 0.0)
-        self._keep_alive_timer = self._loop.call_later(wait_s, self._keep_alive_tick)
+    def _on_idle(self) -> None:
+        log.info("connection.idle broker=%s", self.endpoint.physical)
+        self.leave(ConnectionLost("the connection was idle"))
 
     def _end(self, error: MagnetarError) -> None:
         if self._cause is not None:
             return
         self._cause = error
         self._out = []
-        if self._keep_alive_timer is not None:
-            self._keep_alive_timer.cancel()
-        if not self._connected.done():
-            self._connected.set_exception(error)
-            self._connected.exception()  # Retrieved, even when nobody waits for it any more.
-        if self._answering is not None:
-            self._answering.cancel()
+        self._liveness.stop()
+        self._sign_in.end(error)
         if self._handshake.connected:
             self.on_lost(error)
         self._requests.fail_all(error)
-        attached: list[Detachable] = [
-            *self.producers.values(),
-            *self.consumers.values(),
-            *self.watchers.values(),
-        ]
-        for each in attached:
-            each.on_detached(self, error)
-        self.producers.clear()
-        self.consumers.clear()
-        self.watchers.clear()
+        self._attached.lost(error)
 
 
 def _nobody(_: MagnetarError) -> None:

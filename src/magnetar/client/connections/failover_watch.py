@@ -9,7 +9,7 @@ from magnetar.errors import MagnetarError
 
 from .cluster import Cluster
 from .cluster_choice import ClusterChoice
-from .connection import Endpoint
+from .endpoint import Endpoint
 from .pool import ConnectionPool
 
 log = logging.getLogger(__name__)

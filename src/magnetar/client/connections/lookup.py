@@ -29,7 +29,8 @@ from magnetar.wire.schemas import declared
 
 from .backoff import Backoff
 from .cluster import Cluster
-from .connection import Connection, Endpoint
+from .connection import Connection
+from .endpoint import Endpoint
 from .http_lookup import HttpLookup
 from .pool import ConnectionPool
 from .retry import retry

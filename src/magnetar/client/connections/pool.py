@@ -14,7 +14,8 @@ from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError
 from magnetar.tasks import Tasks
 
 from .cluster import Cluster
-from .connection import READ_SIZE, Connection, Endpoint
+from .connection import READ_SIZE, Connection
+from .endpoint import Endpoint
 
 log = logging.getLogger(__name__)
 

@@ -1,14 +1,31 @@
 """The requests of one connection and their answers, matched by request id."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from magnetar.errors import MagnetarError, TimedOut
+from magnetar.wire.commands import BaseCommand
 from magnetar.wire.frames import Frame
 
 REQUESTS_PENDING_MAX: Final = 50_000  # A Pulsar broker answers as many at once.
+
+REQUEST_ID_OF: Final[Mapping[int, Callable[[object], int]]] = {
+    BaseCommand.SUCCESS: attrgetter("success.request_id"),
+    BaseCommand.LOOKUP_RESPONSE: attrgetter("lookupTopicResponse.request_id"),
+    BaseCommand.PARTITIONED_METADATA_RESPONSE: attrgetter("partitionMetadataResponse.request_id"),
+    BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: attrgetter("getLastMessageIdResponse.request_id"),
+    BaseCommand.CONSUMER_STATS_RESPONSE: attrgetter("consumerStatsResponse.request_id"),
+    BaseCommand.GET_SCHEMA_RESPONSE: attrgetter("getSchemaResponse.request_id"),
+    BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE: attrgetter("getOrCreateSchemaResponse.request_id"),
+    BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: attrgetter(
+        "getTopicsOfNamespaceResponse.request_id"
+    ),
+    BaseCommand.WATCH_TOPIC_LIST_SUCCESS: attrgetter("watchTopicListSuccess.request_id"),
+}
+"""The commands that answer a request, each whole: where it says of which."""
 
 
 @dataclass(slots=True)

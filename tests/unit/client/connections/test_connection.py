@@ -6,8 +6,9 @@ from support.loop import pass_time, until
 from unit.client.peer import hang_up, refuse, silence
 
 from magnetar.client.authentication.token import AuthenticationToken
-from magnetar.client.connections.connection import CLOSE_TIMEOUT_S, READ_SIZE, Connection, Endpoint
+from magnetar.client.connections.connection import CLOSE_TIMEOUT_S, READ_SIZE, Connection
 from magnetar.client.connections.credentials import Credentials
+from magnetar.client.connections.endpoint import Endpoint
 from magnetar.clock import SystemClock
 from magnetar.errors import (
     ConnectionLost,

@@ -5,7 +5,7 @@ import pytest
 from support.loop import until
 from unit.client.peer import hang_up, silence
 
-from magnetar.client.connections.connection import Endpoint
+from magnetar.client.connections.endpoint import Endpoint
 from magnetar.client.connections.pool import LOST_MAX
 from magnetar.errors import AlreadyClosed, ConnectionLost
 from magnetar.wire.commands import BaseCommand
