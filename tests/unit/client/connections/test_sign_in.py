@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from support.loop import until_idle
+from support.loop import until, until_idle
 
 from magnetar.client.authentication.token import AuthenticationToken
 from magnetar.client.connections.credentials import Credentials
@@ -62,14 +62,18 @@ async def test_a_refusal_names_what_was_refused_and_the_end_is_raised():
 
 async def test_a_challenge_is_answered_with_credentials_of_that_moment():
     tokens = ["two", "one"]
-    world = World(tokens.pop)
+
+    async def token():
+        return tokens.pop()
+
+    world = World(token)
     await world.sign_in.hello()
     world.told(encode(CommandAuthChallenge()))
-    await until_idle()
+    await until(lambda: world.written)
     [answer] = world.written
     assert read(answer).authResponse.response.auth_data == b"two"
     world.told(encode(CommandAuthChallenge()))  # There is no third.
-    await until_idle()
+    await until(lambda: world.aborted)
     [error] = world.aborted
     assert isinstance(error, ConnectionLost)
     assert "b:1 wants new credentials" in str(error)
