@@ -79,7 +79,7 @@ class Log:
             tasks=self._tasks,
         )
         cursor: Cursor = await self._log.open_cursor("delayed", EARLIEST)
-        cursor.read_position = Position(2**40, 0)
+        cursor.reader.read_position = Position(2**40, 0)
         self.delayed = DelayedDelivery(cursor, strict=False, tasks=self._tasks, clock=self._clock)
         self.delayed.apply(POLICY)
         self.delayed.serve(self._woken.set)

@@ -71,7 +71,7 @@ class Records:
         cursor = await log.open_cursor("s", EARLIEST, properties={"a": "b"})
         for number in range(12):
             await append(log, [str(number).encode()], EntryTraits([8]))
-        run = (await cursor.read(3, 1000))[0]
+        run = (await cursor.reader.read(3, 1000))[0]
         acknowledge(cursor, [run.first, *(Position(run.ledger_id, entry) for entry in (2, 4))])
         cursor.acknowledge_batch(Position(run.ledger_id, 3), [0b1111_0000])
         await log.close()
@@ -119,7 +119,7 @@ class Records:
             for cursor in list(log.cursors.values()):
                 assert cursor.backlog >= 0
                 cursor.clamp()
-                for run in await cursor.read(ENTRIES_MAX, 1 << 20):
+                for run in await cursor.reader.read(ENTRIES_MAX, 1 << 20):
                     assert [crc32c(entry) for entry in run.data] == run.checksums
                     acknowledge(cursor, [run.first])
                 await cursor.flush()

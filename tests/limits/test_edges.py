@@ -20,6 +20,7 @@ from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.local.ledgers import READ_ENTRIES_MAX
 from magnetar.storage.ledger.local.store import LocalLedgerStore
+from magnetar.storage.managed_ledger.cursor_reader import CursorReader
 from magnetar.testing.local_broker import LocalBroker
 
 QUIET = {"webServicePort": -1}
@@ -170,17 +171,15 @@ async def test_a_dispatcher_reads_so_much_at_once(monkeypatch, key, value, entri
         for number in range(10):
             peer.wire.send(send(1, number, payload))
             assert (await peer.hear()).HasField("send_receipt")
-        (topic,) = broker.broker.registry.loaded.values()
         runs = []
-        cursor = topic.subscriptions["s"].cursor
-        cached = cursor.cached
+        cached = CursorReader.cached
 
-        def noted(entries_max, bytes_max):
-            found = cached(entries_max, bytes_max)
+        def noted(reader, entries_max, bytes_max):
+            found = cached(reader, entries_max, bytes_max)
             runs.append(sum(map(len, found or [])))
             return found
 
-        monkeypatch.setattr(cursor, "cached", noted, raising=False)
+        monkeypatch.setattr(CursorReader, "cached", noted)
         consumer.tell("flow", consumer_id=1, messagePermits=10)
         for _ in range(10):
             assert (await consumer.hear()).HasField("message")

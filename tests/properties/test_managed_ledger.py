@@ -64,7 +64,7 @@ class Story:
 
     async def read(self, name, entries_max):
         expected = self.expected[name]
-        runs = await self.ledger.cursors[name].read(entries_max, BYTES_MAX)
+        runs = await self.ledger.cursors[name].reader.read(entries_max, BYTES_MAX)
         found = [int(entry) for run in runs for entry in run.data]
         due = [
             index for index in range(expected.next, len(self.places)) if index not in expected.acked
@@ -88,7 +88,7 @@ class Story:
             self.expected[name].acked.update(range(chosen + 1))
 
     async def rewind(self, name):
-        self.ledger.cursors[name].rewind()
+        self.ledger.cursors[name].reader.rewind()
         self.expected[name].next = 0
 
     async def reset(self, name, index):
@@ -99,7 +99,9 @@ class Story:
 
     async def replay(self, name, indexes):
         chosen = sorted(set(self.chosen(indexes)))
-        runs = await self.ledger.cursors[name].read_at([self.places[index] for index in chosen])
+        runs = await self.ledger.cursors[name].reader.read_at(
+            [self.places[index] for index in chosen]
+        )
         found = [int(entry) for run in runs for entry in run.data]
         assert found == [index for index in chosen if index not in self.expected[name].acked]
 

@@ -102,13 +102,13 @@ class DelayedDelivery:
     def serve(self, wake: Callable[[], None]) -> None:
         """``wake`` is called when there may be something due, until ``rest``."""
         self._wake = wake
-        self._cursor.kept = self.entries.held
+        self._cursor.reader.kept = self.entries.held
         self._tick()
 
     def rest(self) -> None:
         """Nobody is to be woken. What is held stays so."""
         self._wake = _nobody
-        self._cursor.kept = None
+        self._cursor.reader.kept = None
         self._stop_timer()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class DelayedDelivery:
             return []
         found: list[Position] = []
         while not found and (due := self.entries.due(self._until_ms, count_max)):
-            at = bisect_left(due, self._cursor.read_position)
+            at = bisect_left(due, self._cursor.reader.read_position)
             self.taken(due[at:])
             found = due[:at]
         if not found:

@@ -31,7 +31,8 @@ from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.cursor import Cursor, Picked
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor_reader import Picked
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 
@@ -64,7 +65,7 @@ class DispatchLoop:
         clock: Clock,
     ) -> None:
         self.strategy = strategy
-        self._cursor = cursor
+        self._cursor, self._reader = cursor, cursor.reader
         self._table = strategy.table
         self._settings = settings
         self._tasks = tasks
@@ -100,7 +101,7 @@ class DispatchLoop:
         self._delay_policy = DelayedDeliveryPolicies()
         if self._table is not None and (delayed is not None or cursor.ledger_ids):
             self._delays().serve(self.wake)
-        cursor.rewind()
+        self._reader.rewind()
 
     def join(self, consumer: Consumer) -> None:
         """A consumer came. Raises ConsumerAssignFailed (Key_Shared) and changes nothing then."""
@@ -209,7 +210,7 @@ class DispatchLoop:
         if delayed is not None and delayed.busy:
             yield Blocked(Why.READ_FAILED if delayed.failed else Why.READING)
         waiting = table is not None and (table.waiting_count or table.returned)
-        if not waiting and not self._cursor.has_more:
+        if not waiting and not self._reader.has_more:
             yield self._nothing_to_read() if delayed is None else self._all_delayed(delayed)
         if self._read_failed:
             yield Blocked(Why.READ_FAILED)
@@ -230,9 +231,9 @@ class DispatchLoop:
     def _nothing_to_read(self) -> Blocked:
         if not self._cursor.backlog:
             return Blocked(Why.NOTHING_TO_READ)
-        if self._cursor.at_read_limit:
+        if self._reader.at_read_limit:
             return Blocked(Why.NOT_COMMITTED)
-        table, oldest = self._table, self._cursor.oldest
+        table, oldest = self._table, self._reader.oldest
         for consumer in self.strategy.receivers:
             since = None if table is None else table.entry_held_since(consumer, oldest)
             if since is not None:
@@ -284,9 +285,9 @@ class DispatchLoop:
             self._running = False
 
     def _run(self) -> None:
-        count, cursor, table = 0, self._cursor, self._table
+        count, reader, table = 0, self._reader, self._table
         while (
-            cursor.has_more
+            reader.has_more
             or (table is not None and table.waiting_count)
             or self.delayed is not None
         ):
@@ -317,12 +318,12 @@ class DispatchLoop:
             due = delayed.due(min(capacity, settings.replay_entries_max))
             if due:
                 return self._deliver_due(due, delayed)
-            if not (delayed.may_read and self._cursor.has_more):
+            if not (delayed.may_read and self._reader.has_more):
                 return 0
         # So many entries are likely to take up the permits.
         likely = int(capacity / self._messages_per_entry) + 1
         wanted = min(likely, capacity, settings.read_entries_max)
-        runs = self._cursor.cached(wanted, self._read_bytes_max)
+        runs = self._reader.cached(wanted, self._read_bytes_max)
         if runs is None:
             self._reading = self._tasks.spawn("read", self._read(wanted, []))
             return 0
@@ -344,14 +345,14 @@ class DispatchLoop:
         rewinds = self._rewinds
         try:
             if due:
-                runs = await self._cursor.read_at(due, apart=delayed is not None)
+                runs = await self._reader.read_at(due, apart=delayed is not None)
             else:
-                runs = await self._cursor.read(wanted, self._read_bytes_max)
+                runs = await self._reader.read(wanted, self._read_bytes_max)
             if rewinds != self._rewinds:
-                self._cursor.rewind()
+                self._reader.rewind()
             elif self._capacity() <= 0:
                 if runs and not due:
-                    self._cursor.read_position = runs[0].first
+                    self._reader.read_position = runs[0].first
             elif due:
                 picks = [(run, range(len(run))) for run in runs]
                 self._deliver_again(due, picks, delayed)
@@ -368,7 +369,7 @@ class DispatchLoop:
         log.error(
             "subscription.read_failed cursor=%s position=%s error=%s remedy=%s",
             self._cursor.name,
-            self._cursor.read_position,
+            self._reader.read_position,
             error,
             "restore the file, or seek the subscription beyond this position",
         )
@@ -386,7 +387,7 @@ class DispatchLoop:
             count += entries
             left = self._assign(run, range(entries), again=False)
             if left and self._table is None:
-                self._cursor.read_position = Position(run.ledger_id, run.first_entry_id + left[0])
+                self._reader.read_position = Position(run.ledger_id, run.first_entry_id + left[0])
                 break
         return count
 
@@ -410,7 +411,7 @@ class DispatchLoop:
         """The entries that are due, or None where one of them must be read from disk."""
         found: list[Picked] = []
         for ledger_id, entry_ids in by_ledger(due).items():
-            picks = self._cursor.cached_at(ledger_id, entry_ids)
+            picks = self._reader.cached_at(ledger_id, entry_ids)
             if picks is None:
                 return None
             found += picks
@@ -481,8 +482,8 @@ class DispatchLoop:
         self._rewinds += 1
         active = self.strategy.active
         if active is not None:
-            self._cursor.read_compacted(active.request.read_compacted)
-        self._cursor.rewind()
+            self._reader.read_compacted(active.request.read_compacted)
+        self._reader.rewind()
         self.wake()
 
 

@@ -96,7 +96,7 @@ class PersistentSubscription(Subscription):
     @property
     def awaits_entries(self) -> bool:
         """Whether it has read all there is, and would deliver more."""
-        if self.cursor.has_more or self.dispatch is None:
+        if self.cursor.reader.has_more or self.dispatch is None:
             return False
         return any(consumer.capacity > 0 for consumer in self.dispatch.strategy.receivers)
 

@@ -149,7 +149,7 @@ def _see_cursor(
     acks = cursor.acks
     view.cursor = subscription
     view.backlog_bytes = cursor.backlog_bytes
-    view.mark, view.read_position, view.last = acks.mark, cursor.read_position, layout.last
+    view.mark, view.read_position, view.last = acks.mark, cursor.reader.read_position, layout.last
     view.mark_moved_ms = cursor.mark_moved_ms
     view.ranges_count, view.beyond = cursor.acked_ranges, acks.beyond
     view.ranges_fit = cursor.fits_its_record
@@ -166,7 +166,7 @@ def _see_cursor(
         view.delayed, view.delayed_until_ms = delayed.count, delayed.until_ms
     if view.consumers:
         read = layout.entries_between(acks.mark, layout.last) - layout.entries_between(
-            layout.previous_position(cursor.read_position), layout.last
+            layout.previous_position(cursor.reader.read_position), layout.last
         )
         in_hand = view.waiting + view.delayed
         view.delivered = max(read - acks.beyond - in_hand, 0)

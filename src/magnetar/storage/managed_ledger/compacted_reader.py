@@ -7,7 +7,6 @@ from bisect import bisect_left
 
 from magnetar.errors import StorageError
 from magnetar.model.position import Position
-from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import part_of
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.layout import Layout
@@ -32,11 +31,6 @@ class CompactedReader:
         """The ledgers of the log itself."""
         return self.log.layout
 
-    @property
-    def ledgers(self) -> LedgerStore:
-        """What the ledgers of the log are in."""
-        return self.log.ledgers
-
     def next_position(self, position: Position) -> Position:
         """Return where to read on behind ``position``; an entry need not be there."""
         compacted = self.log.compacted
@@ -50,10 +44,6 @@ class CompactedReader:
         if compacted is None or position > compacted.horizon:
             return self.log.locate(position)
         return position
-
-    def mark_before(self, position: Position) -> Position:
-        """Return the mark of a cursor that is to read from ``position`` on."""
-        return self.log.mark_before(position)
 
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """Return the run at ``position``, or at the first entry after it; None if not in memory."""

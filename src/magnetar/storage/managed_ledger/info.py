@@ -99,9 +99,9 @@ def _describe_cursor(cursor: Cursor, layout: Layout) -> CursorInfo:
         name=cursor.name,
         durable=cursor.durable,
         mark=cursor.mark,
-        read_position=cursor.read_position,
-        entries_since_mark=layout.entries_between(cursor.mark, cursor.read_position)
-        + (cursor.read_position > layout.last),
+        read_position=cursor.reader.read_position,
+        entries_since_mark=layout.entries_between(cursor.mark, cursor.reader.read_position)
+        + (cursor.reader.read_position > layout.last),
         backlog=cursor.backlog,
         ranges=ranges,
         properties=dict(cursor.properties),

@@ -29,7 +29,7 @@ async def test_a_cursor_shows_how_far_it_is_as_recorded(world):
     subscription = await topic.create_subscription("sub sh/2", EARLIEST)
     cursor = subscription.cursor
     cursor.acknowledge_entries(ledger_id, [0, 2, 3, 4])
-    cursor.read_position = Position(ledger_id, 15)
+    cursor.reader.read_position = Position(ledger_id, 15)
     shown = internal_stats(topic.log.info())["cursors"]["sub+sh%2F2"]
     recorded = GOLDEN["cursors"]["sub-sh2"]
     for key in (

@@ -37,7 +37,7 @@ async def test_messages_that_are_not_acknowledged_count_those_within_batches_too
     assert await count(bench, cursor) == BacklogCount(2, 5, at[1], at[3])
     assert await count(bench, cursor, at[2]) == BacklogCount(1, 3, at[3], at[3])
     assert await count(bench, cursor, Position(ledger + 1, 0)) == BacklogCount()
-    assert cursor.read_position == at[1]  # Nobody's reading is disturbed.
+    assert cursor.reader.read_position == at[1]  # Nobody's reading is disturbed.
 
 
 async def test_so_much_is_read_and_no_more(bench):

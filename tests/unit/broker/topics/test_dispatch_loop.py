@@ -8,6 +8,7 @@ from magnetar.broker.topics.dispatch_loop import READ_RETRY_S, ack_sets_of
 from magnetar.errors import CorruptEntry
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.managed_ledger.cursor_reader import CursorReader
 
 
 async def test_ack_sets_run_parallel_to_the_run(open_bench, make_entry):
@@ -15,8 +16,8 @@ async def test_ack_sets_run_parallel_to_the_run(open_bench, make_entry):
     _, subscription, consumer = await bench.consumer(SubscriptionType.EXCLUSIVE)
     _, _, _, ledger_id, _ = await bench.publish("a", make_entry("b", batch=2), counts=[1, 2])
     cursor = subscription.cursor
-    cursor.rewind()
-    run = cursor.cached(10, 1000)[0]
+    cursor.reader.rewind()
+    run = cursor.reader.cached(10, 1000)[0]
     assert ack_sets_of(cursor, run) is None
     subscription.acknowledge(consumer, [], [(Position(ledger_id, 1), [0b10])])
     assert ack_sets_of(cursor, run) == [[], [0b10]]
@@ -40,11 +41,11 @@ async def test_a_read_of_consumers_that_left_takes_nothing_from_those_that_come(
 async def test_nothing_behind_the_read_limit_is_delivered(bench, make_entry, kind):
     end, subscription, _ = await bench.consumer(kind)
     _, _, _, ledger_id, first = await bench.publish(make_entry("a", key="k"))
-    subscription.cursor.read_limit = Position(ledger_id, first + 1)
+    subscription.cursor.reader.read_limit = Position(ledger_id, first + 1)
     await bench.publish(*(make_entry(text, key="k") for text in "bcd"))
     await end.until(lambda e: e.got() == ["a", "b"])
     assert subscription.blocked_reason() == Blocked(Why.NOT_COMMITTED)
-    subscription.cursor.read_limit = None
+    subscription.cursor.reader.read_limit = None
     subscription.wake()
     assert end.got() == list("abcd")
 
@@ -90,15 +91,15 @@ async def test_what_cannot_be_read_is_tried_again(open_bench, monkeypatch):
     bench = await open_bench(cache_bytes=0, clock=clock)
     await bench.publish("a")
     end, subscription, _ = await bench.consumer(SubscriptionType.SHARED, permits=0)
-    read = subscription.cursor.read
+    read = CursorReader.read
 
     async def fails(*_):
         raise CorruptEntry("a damaged block")
 
-    monkeypatch.setattr(subscription.cursor, "read", fails)
+    monkeypatch.setattr(CursorReader, "read", fails)
     subscription.flow(subscription.consumers[0], 10)
     await clock.advance(1.0)
     assert subscription.blocked_reason() == Blocked(Why.READ_FAILED)
-    monkeypatch.setattr(subscription.cursor, "read", read)
+    monkeypatch.setattr(CursorReader, "read", read)
     await clock.advance(READ_RETRY_S)
     await end.until(lambda e: e.got() == ["a"])

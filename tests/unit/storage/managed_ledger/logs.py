@@ -248,7 +248,7 @@ def data_of(runs):
 async def drain(cursor, entries_max=1000, bytes_max=BYTES_MAX):
     """Read to the end; the entries."""
     found = []
-    while runs := await cursor.read(entries_max, bytes_max):
+    while runs := await cursor.reader.read(entries_max, bytes_max):
         found += data_of(runs)
     return found
 

@@ -1,242 +1,248 @@
+from dataclasses import replace
+
 import pytest
-from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
-    BYTES_MAX,
+    PATH,
     acknowledge,
     append,
-    data_of,
     drain,
     entries,
     places,
 )
 
-from magnetar.errors import EntryNotFound
+from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST, LATEST, Position
 
 
-async def test_entries_come_once_and_in_order(ledger, cursor):
-    for start in range(0, 100, 7):
-        await append(ledger, entries(7, start=start))
-    assert data_of(cursor.cached(50, BYTES_MAX)) == entries(50)
-    assert data_of(cursor.cached(1000, BYTES_MAX)) == entries(55, start=50)
-    assert cursor.cached(1000, BYTES_MAX) == []
-    assert not cursor.has_more
-    await append(ledger, entries(1, start=105))
-    assert cursor.has_more
-    assert data_of(cursor.cached(1000, BYTES_MAX)) == entries(1, start=105)
-
-
-async def test_cursors_that_read_the_same_get_the_same_runs(ledger):
-    cursors = [ledger.open_reader(str(index), EARLIEST) for index in range(5)]
-    for start in (0, 20):
-        await append(ledger, entries(20, start=start))
-        runs = [cursor.cached(1000, BYTES_MAX) for cursor in cursors]
-        assert all(run is runs[0][0] for (run,) in runs)
-    await append(ledger, entries(100, start=40))
-    parts = [cursor.cached(30, BYTES_MAX) for cursor in cursors]
-    assert all(part is parts[0][0] for (part,) in parts)
-
-
-async def test_a_read_keeps_to_its_limits(ledger, cursor):
-    for start in range(0, 300, 100):
-        await append(ledger, entries(100, start=start, size=10))
-    assert len(data_of(cursor.cached(150, BYTES_MAX))) == 150
-    assert len(data_of(cursor.cached(1000, 700))) == 70
-    assert len(data_of(cursor.cached(1000, 1))) == 1
-
-
-@pytest.mark.usefixtures("cursor")
-async def test_what_is_not_in_memory_must_be_awaited(logs, ledger):
-    await append(ledger, entries(30))
-    await ledger.close()
-    again = (await logs.open()).cursors["s"]
-    assert again.cached(10, BYTES_MAX) is None
-    assert data_of(await again.read(10, BYTES_MAX)) == entries(10)
-    assert data_of(again.cached(100, BYTES_MAX)) == entries(20, start=10), "it was read ahead"
-    assert await again.read(10, BYTES_MAX) == []
-
-
-async def test_reading_crosses_ledgers(logs, ledger, cursor):
-    for start in range(0, 50, 10):
-        await append(ledger, entries(10, start=start))
-        await logs.roll(ledger)
-    assert data_of(cursor.cached(25, BYTES_MAX)) == entries(25)
-    assert await drain(cursor) == entries(25, start=25)
-
-
-async def test_acknowledged_entries_are_left_out(ledger, cursor):
-    await append(ledger, entries(20))
-    acknowledge(cursor, [*places(3, 5), *places(10, 10), *places(18, 19)])
-    runs = cursor.cached(1000, BYTES_MAX)
-    assert [(run.first_entry_id, len(run)) for run in runs] == [(0, 3), (6, 4), (11, 7)]
-    assert cursor.cached(1000, BYTES_MAX) == []
-
-
-async def test_what_is_acknowledged_does_not_count_as_read(ledger, cursor):
-    """A read returns nothing only at the end, or its reader would wait for ever."""
-    for start in range(0, 40, 10):
-        await append(ledger, entries(10, start=start))
-    acknowledge(cursor, places(1, 30))
-    assert data_of(cursor.cached(1, BYTES_MAX)) == entries(1)
-    assert data_of(cursor.cached(1, BYTES_MAX)) == entries(1, start=31)
-
-
-async def test_what_is_acknowledged_is_not_read_from_disk(logs, ledger, cursor):
-    await append(ledger, entries(9000))
-    acknowledge(cursor, places(1, 8998))
-    await ledger.close()
-    again = (await logs.open()).cursors["s"]
-    assert await drain(again, 1) == [*entries(1), *entries(1, start=8999)]
-    assert logs.ledgers.reads.passed == 2
-
-
-async def test_where_all_is_acknowledged_nothing_is_read(logs, ledger, cursor):
+async def test_the_backlog_is_what_is_not_acknowledged(logs, ledger, cursor):
     await append(ledger, entries(10))
-    acknowledge(cursor, places(1, 9))
-    await ledger.close()
-    again = (await logs.open()).cursors["s"]
-    again.read_position = Position(0, 1)
-    assert await again.read(10, BYTES_MAX) == []
-    assert logs.ledgers.reads.passed == 0
-    assert not again.has_more
-
-
-@pytest.mark.parametrize("from_disk", [False, True])
-async def test_nothing_behind_the_read_limit_is_read(ledger, from_disk):
-    if not from_disk:  # Without a cursor nothing is kept in memory.
-        ledger.open_reader("keeps it in memory", EARLIEST)
-    await append(ledger, entries(10))
-    cursor = ledger.open_reader("limited", EARLIEST)
-    cursor.read_limit = Position(0, 2)
-    assert await drain(cursor) == entries(3)
-    assert (cursor.has_more, cursor.cached(10, BYTES_MAX)) == (False, [])
-    cursor.acknowledge_entries(0, [3, 4])
-    cursor.read_limit = Position(0, 3)
-    assert await drain(cursor) == [], "what is acknowledged does not lead beyond it"
-    cursor.read_limit = None
-    assert await drain(cursor) == entries(5, start=5)
-
-
-async def test_a_mark_beyond_the_read_position_moves_it(ledger, cursor):
-    await append(ledger, entries(20))
-    assert len(data_of(cursor.cached(3, BYTES_MAX))) == 3
-    cursor.acknowledge_cumulative(Position(0, 9))
-    assert data_of(cursor.cached(100, BYTES_MAX)) == entries(10, start=10)
-    cursor.acknowledge_cumulative(Position(0, 12))
-    assert cursor.cached(100, BYTES_MAX) == []
-
-
-async def test_rewinding_reads_again_what_is_not_acknowledged(ledger, cursor):
-    await append(ledger, entries(10))
-    cursor.cached(100, BYTES_MAX)
-    acknowledge(cursor, [*places(0, 1), *places(5, 5)])
-    cursor.rewind()
-    assert cursor.read_position == (0, 2)
-    assert data_of(cursor.cached(100, BYTES_MAX)) == entries(3, start=2) + entries(4, start=6)
-
-
-async def test_a_reader_may_set_its_place_back(ledger, cursor):
-    await append(ledger, entries(10))
-    cursor.cached(100, BYTES_MAX)
-    cursor.read_position = Position(0, 7)
-    assert data_of(cursor.cached(100, BYTES_MAX)) == entries(3, start=7)
-
-
-@pytest.mark.usefixtures("cursor")
-@pytest.mark.parametrize("move", ["rewind", "acknowledge", "reset"])
-async def test_a_place_that_moves_during_a_read_counts(logs, ledger, move):
-    await append(ledger, entries(20))
-    await ledger.close()
-    again = (await logs.open()).cursors["s"]
-    again.read_position = Position(0, 5)
-    logs.ledgers.reads.close()
-    reading = logs.tasks.spawn("read", again.read(100, BYTES_MAX))
-    await until_idle()
-    if move == "rewind":
-        again.rewind()
-    elif move == "acknowledge":
-        again.acknowledge_cumulative(Position(0, 9))
-    else:
-        await again.reset(Position(0, 15))
-    logs.ledgers.reads.open()
-    expected = {"rewind": 0, "acknowledge": 10, "reset": 15}[move]
-    assert data_of(await reading) == entries(20 - expected, start=expected)
-    assert not again.has_more
-
-
-async def test_entries_are_read_where_they_are_asked_for(logs, ledger, cursor):
-    await append(ledger, entries(100))
     await logs.roll(ledger)
-    await append(ledger, entries(100, start=100))
-    acknowledge(cursor, places(11, 12))
-    place = cursor.read_position
-    asked = [*places(10, 13), *places(50, 50), *places(98, 99), *places(0, 2, ledger_id=1)]
-    runs = await cursor.read_at(asked)
-    assert [(run.ledger_id, run.first_entry_id, len(run)) for run in runs] == [
-        (0, 10, 1), (0, 13, 1), (0, 50, 1), (0, 98, 2), (1, 0, 3),
-    ]  # fmt: skip
-    assert cursor.read_position == place
-    assert await cursor.read_at([]) == []
+    await append(ledger, entries(10, start=10))
+    assert cursor.backlog == 20
+    acknowledge(cursor, places(0, 1) + places(5, 6) + places(3, 4, ledger_id=1))
+    assert cursor.backlog == 14
+    cursor.acknowledge_cumulative(Position(1, 3))
+    assert (cursor.backlog, cursor.mark) == (5, (1, 4))
+    await append(ledger, entries(2, start=20))
+    assert cursor.backlog == 7
 
 
-async def test_scattered_entries_are_picked_from_whole_runs_in_memory(ledger, cursor):
-    for start in range(0, 900, 300):
-        await append(ledger, entries(300, start=start))
-    acknowledge(cursor, places(0, 3) + places(7, 7) + places(305, 305))
-    found = cursor.cached_at(0, [-1, 2, 5, 7, 299, 304, 305, 306, 899, 900, 5000])
-    picked = [(run.first_entry_id, len(run), list(indexes)) for run, indexes in found]
-    assert picked == [(0, 300, [5, 299]), (300, 300, [4, 6]), (600, 300, [299])]
-    assert cursor.cached_at(0, [1, 2]) == []
-    assert cursor.cached_at(9, [1]) == []
+async def test_a_thousand_scattered_acknowledgements_are_a_few_ranges(ledger, cursor):
+    await append(ledger, entries(3000))
+    scattered = [place for place in places(0, 2999) if place.entry_id % 100]
+    acknowledge(cursor, scattered[::2] + scattered[1::2][::-1])
+    assert cursor.backlog == 30
+    assert len(cursor.acks.ranges[0]) == 30
 
 
-@pytest.mark.usefixtures("cursor")
-async def test_scattered_entries_that_are_not_in_memory_must_be_awaited(logs, ledger):
-    await append(ledger, entries(5000))
-    await ledger.close()
-    again = (await logs.open(cached=False)).cursors["s"]
-    assert again.cached_at(0, [5, 4990]) is None
-    again.acknowledge_cumulative(Position(0, 4999))
-    assert again.cached_at(0, [5, 4990]) == []
+async def test_a_batch_is_acknowledged_message_by_message(ledger, cursor):
+    await append(ledger, entries(3))
+    place = Position(0, 1)
+    assert not cursor.acks.batches
+    cursor.acknowledge_batch(place, [0b110])
+    assert cursor.acks.batches
+    assert cursor.ack_set(place) == [0b110]
+    assert not cursor.is_acknowledged(place)
+    cursor.acknowledge_batch(place, [0b001])
+    assert cursor.is_acknowledged(place)
+    assert cursor.ack_set(place) is None
+    assert cursor.backlog == 2
 
 
-async def test_entries_that_do_not_exist_are_not_read(ledger, cursor):
+async def test_the_place_before_an_entry(logs, ledger, cursor):
+    await append(ledger, entries(3))
+    await logs.roll(ledger)
+    await append(ledger, entries(3))
+    assert cursor.previous(Position(1, 2)) == (1, 1)
+    assert cursor.previous(Position(1, 0)) == (0, 2)
+    assert cursor.previous(Position(0, 0)) == (0, -1)
+    assert cursor.previous(Position(1, 3)) == cursor.mark, "no such entry"
+
+
+async def test_acknowledgements_survive(logs, ledger, cursor):
     await append(ledger, entries(10))
-    asked = [*places(8, 12), *places(0, 3, ledger_id=9), Position(0, -1), EARLIEST, LATEST]
-    assert data_of(await cursor.read_at(asked)) == entries(2, start=8)
-
-
-@pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.usefixtures("cursor")
-async def test_entries_are_read_from_disk_where_they_are_asked_for(logs, ledger, apart):
-    await append(ledger, entries(5000))
+    acknowledge(cursor, places(0, 1) + places(4, 5))
+    cursor.acknowledge_batch(Position(0, 8), [0b101])
     await ledger.close()
-    again = (await logs.open(cached=False)).cursors["s"]
-    asked = places(5, 1500) + places(4990, 4999)
-    runs = await again.read_at(asked, apart=apart)
-    assert data_of(runs) == entries(1496, start=5) + entries(10, start=4990)
+    again = (await logs.open()).cursors["s"]
+    assert (again.mark, again.reader.read_position, again.backlog) == ((0, 1), (0, 2), 6)
+    assert again.ack_set(Position(0, 8)) == [0b101]
+    assert await drain(again) == entries(2, start=2) + entries(4, start=6)
 
 
-@pytest.mark.usefixtures("cursor")
-async def test_entries_that_lie_apart_are_read_alone(logs, ledger):
-    await append(ledger, entries(5000))
-    await ledger.close()
-    again = (await logs.open(cached=False)).cursors["s"]
-    runs = await again.read_at([*places(7, 7), *places(900, 901)], apart=True)
-    assert [(run.first_entry_id, len(run)) for run in runs] == [(7, 1), (900, 2)]
-    assert again.cached_at(0, [8]) is None
-
-
-async def test_entries_that_are_trimmed_while_they_are_read_are_left_out(logs, ledger):
+async def test_redelivery_counts_survive(logs, ledger, cursor):
     await append(ledger, entries(10))
+    cursor.count_redeliveries(0, [5, 2, 7])
+    cursor.count_redeliveries(0, [5])
+    acknowledge(cursor, places(7, 7))
+    await logs.clock.advance(1)
+    cursor.count_redeliveries(0, [2])
+    crashed = (await logs.open()).cursors["s"]
+    assert crashed.redeliveries_of(0, range(10)) == [0, 0, 1, 0, 0, 2, 0, 0, 0, 0]
     await ledger.close()
+    again = (await logs.open()).cursors["s"]
+    assert again.redeliveries_of(0, [2, 5]) == [2, 2], "closing saves what was counted last"
+    again.acknowledge_cumulative(Position(0, 5))
+    assert again.redeliveries_of(0, range(10)) is None
+
+
+async def test_more_redelivery_counts_than_are_saved_do_not_fit_the_record(logs):
+    logs.settings = replace(logs.settings, cursor_ranges_max=3)
+    ledger = await logs.open()
+    cursor = await ledger.open_cursor("s", EARLIEST)
+    await append(ledger, entries(10))
+    cursor.count_redeliveries(0, [7, 8, 9])
+    assert cursor.fits_its_record
+    cursor.count_redeliveries(0, [1])
+    assert not cursor.fits_its_record
+    await ledger.close()
+    again = (await logs.open()).cursors["s"]
+    assert again.redeliveries_of(0, [1, 7, 8, 9]) == [1, 1, 1, 0], "the oldest are kept"
+
+
+async def test_acknowledgements_are_saved_after_a_while(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    acknowledge(cursor, places(0, 4))
+    await logs.clock.advance(1)
+    acknowledge(cursor, places(5, 6))
+    crashed = await logs.open()
+    assert crashed.cursors["s"].mark == (0, 4), "what was not saved is delivered again"
+
+
+async def test_what_is_saved_is_not_saved_again(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    acknowledge(cursor, places(0, 4))
+    await cursor.flush()
+    await cursor.flush()
+    acknowledge(cursor, places(0, 4))
+    await logs.clock.advance(5)
+    assert logs.metadata.paths_put.count(f"{PATH}/s") == 2, "once created, once saved"
+    assert logs.saver.idle
+
+
+async def test_a_failed_save_leaves_it_to_be_saved(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    acknowledge(cursor, places(0, 4))
+    logs.metadata.puts.failures = [WriteFailed("disk full")]
+    with pytest.raises(WriteFailed):
+        await cursor.flush()
+    await cursor.flush()
+    assert (await logs.open()).cursors["s"].mark == (0, 4)
+
+
+async def test_a_reader_is_not_kept(logs, ledger):
+    await append(ledger, entries(10))
+    reader = ledger.open_reader("r", Position(0, 4))
+    assert not reader.durable
+    assert reader.backlog == 6
+    acknowledge(reader, places(4, 5))
+    await reader.flush()
+    await logs.clock.advance(1)
+    await ledger.close()
+    assert "r" not in (await logs.open()).cursors
+
+
+async def test_only_the_oldest_ranges_are_kept(logs, ledger):
+    settings = logs.settings
+    assert settings.cursor_ranges_max == 10_000
+    cursor = await ledger.open_cursor("s", EARLIEST)
+    await append(ledger, entries(20_100))
+    acknowledge(cursor, [place for place in places(0, 20_099) if place.entry_id % 2])
+    await ledger.close()
+    again = (await logs.open()).cursors["s"]
+    assert again.backlog == 20_100 - 10_000
+    assert again.is_acknowledged(Position(0, 19_999))
+    assert not again.is_acknowledged(Position(0, 20_001))
+
+
+async def test_acknowledgements_of_entries_that_a_crash_took_back_are_forgotten(logs, ledger):
+    cursor = await ledger.open_cursor("s", EARLIEST)
+    await append(ledger, entries(10))
+    cursor.acknowledge_cumulative(Position(0, 9))
+    await cursor.flush()
+    logs.ledgers.lost_after = 5
     again = await logs.open()
-    await append(again, entries(10, start=10))
-    cursor = again.open_reader("r", EARLIEST)
-    logs.ledgers.reads.close()
-    reading = logs.tasks.spawn("read", cursor.read_at([*places(0, 3), *places(5, 6, ledger_id=1)]))
-    await until_idle()
-    again.layout.remove([0])
-    logs.ledgers.reads.failures = [EntryNotFound("0:0")]
-    logs.ledgers.reads.open()
-    assert data_of(await reading) == entries(2, start=15)
+    assert again.last_position == (0, 5)
+    assert again.cursors["s"].mark == (0, 5)
+    await append(again, entries(3))
+    assert again.cursors["s"].backlog == 3
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [
+        (EARLIEST, 0),
+        (Position(0, -1), 0),
+        (Position(0, 3), 3),
+        (Position(0, 10), 10),  # Beyond its ledger's end: the next.
+        (Position(1, 4), 14),
+        (Position(1, 10), 20),  # Beyond the end.
+        (Position(7, 0), 20),  # A newer ledger.
+        (LATEST, 20),
+    ],
+)
+async def test_after_a_reset_reading_begins_at_the_place(logs, ledger, cursor, position, expected):
+    await append(ledger, entries(10))
+    await logs.roll(ledger)
+    await append(ledger, entries(10, start=10))
+    acknowledge(cursor, places(0, 7))
+    acknowledge(cursor, places(2, 3, ledger_id=1))
+    await cursor.reset(position)
+    assert cursor.backlog == 20 - expected
+    assert await drain(cursor) == entries(20 - expected, start=expected)
+    await append(ledger, entries(1, start=20))
+    assert await drain(cursor) == entries(1, start=20)
+
+
+async def test_a_reset_is_durable(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    cursor.acknowledge_cumulative(Position(0, 9))
+    await cursor.reset(Position(0, 2), [0b10])
+    crashed = (await logs.open()).cursors["s"]
+    assert crashed.reader.read_position == (0, 2)
+    assert crashed.ack_set(Position(0, 2)) == [0b10]
+
+
+async def test_a_reset_elsewhere_drops_the_ack_set(ledger, cursor):
+    await append(ledger, entries(10))
+    await cursor.reset(Position(5, 0), [0b10])
+    assert not cursor.acks.batches
+
+
+async def test_a_reset_on_an_empty_log(ledger, cursor):
+    for position in (EARLIEST, LATEST, Position(3, 3)):
+        await cursor.reset(position)
+        assert not cursor.reader.has_more
+    await append(ledger, entries(2))
+    assert await drain(cursor) == entries(2)
+
+
+async def test_a_reset_by_a_former_owner_is_refused(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    again = await logs.open()
+    again.cursors["s"].acknowledge_cumulative(Position(0, 7))
+    await again.cursors["s"].flush()
+    with pytest.raises(Fenced):
+        await cursor.reset(Position(0, 5))
+
+
+async def test_a_trimmed_log_moves_marks_to_what_is_left(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    await logs.roll(ledger)
+    await append(ledger, entries(10, start=10))
+    ledger.layout.remove([0])
+    cursor.clamp()
+    assert cursor.mark == (0, 9)
+    assert cursor.backlog == 10
+    assert await drain(cursor) == entries(10, start=10)
+    cursor.clamp()
+    assert cursor.mark == (0, 9)
+
+
+async def test_properties_may_come_later(logs, ledger, cursor):
+    await append(ledger, entries(2))
+    acknowledge(cursor, places(0, 0))
+    await cursor.flush()
+    await cursor.set_properties({"k": "v"})
+    crashed = (await logs.open()).cursors["s"]
+    assert (crashed.properties, crashed.mark) == ({"k": "v"}, (0, 0))

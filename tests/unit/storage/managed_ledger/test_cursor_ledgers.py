@@ -56,12 +56,12 @@ async def test_entries_that_are_kept_are_passed_over_when_reading_on_but_not_whe
     ledger, cursor
 ):
     ledger_id, _ = await append(ledger, [b"%d" % number for number in range(6)])
-    cursor.kept = Evens()
-    runs = cursor.cached(10, 1000)
+    cursor.reader.kept = Evens()
+    runs = cursor.reader.cached(10, 1000)
     assert [run.data for run in runs] == [[b"1"], [b"3"], [b"5"]]
-    [(run, picked)] = cursor.cached_at(ledger_id, [2])
+    [(run, picked)] = cursor.reader.cached_at(ledger_id, [2])
     assert [run.data[index] for index in picked] == [b"2"]
-    [run] = await cursor.read_at([Position(ledger_id, 4)])
+    [run] = await cursor.reader.read_at([Position(ledger_id, 4)])
     assert run.data == [b"4"]
-    cursor.rewind()
-    assert [run.data for run in await cursor.read(10, 1000)] == [[b"1"], [b"3"], [b"5"]]
+    cursor.reader.rewind()
+    assert [run.data for run in await cursor.reader.read(10, 1000)] == [[b"1"], [b"3"], [b"5"]]

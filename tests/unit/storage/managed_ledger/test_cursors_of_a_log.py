@@ -26,7 +26,7 @@ async def test_a_new_cursor_starts_where_it_was_told(ledger, initial, expected):
 @pytest.mark.parametrize("initial", [EARLIEST, LATEST])
 async def test_a_cursor_on_a_new_log_misses_nothing(ledger, initial):
     cursor = await ledger.open_cursor("s", initial)
-    assert not cursor.has_more
+    assert not cursor.reader.has_more
     assert cursor.backlog == 0
     await append(ledger, entries(3))
     assert await drain(cursor) == entries(3)

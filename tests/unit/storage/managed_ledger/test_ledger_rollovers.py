@@ -87,7 +87,7 @@ async def test_reading_goes_on_through_rollovers(logs, small):
 
     async def reader():
         while len(read) < 200:
-            for run in await cursor.read(7, BYTES_MAX):
+            for run in await cursor.reader.read(7, BYTES_MAX):
                 read.extend(run.data)
             await iterations(1)
 

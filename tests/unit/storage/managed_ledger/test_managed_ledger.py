@@ -32,13 +32,13 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
 
 
 async def test_an_appended_run_is_in_memory_as_it_was_appended(ledger):
-    reader = ledger.open_reader("reader", EARLIEST)
+    cursor = ledger.open_reader("reader", EARLIEST)
     data, traits = entries(3), EntryTraits([1, 5, 2])
     await append(ledger, data, traits)
-    (run,) = reader.cached(100, BYTES_MAX)
+    (run,) = cursor.reader.cached(100, BYTES_MAX)
     assert (run.data, run.traits) == (data, traits)
     assert await ledger.read(EARLIEST, 100, BYTES_MAX) is run
-    assert reader.cached(100, BYTES_MAX) == []
+    assert cursor.reader.cached(100, BYTES_MAX) == []
 
 
 async def test_properties_outlive_a_rollover_and_a_new_owner(logs, ledger):
@@ -55,9 +55,9 @@ async def test_properties_outlive_a_rollover_and_a_new_owner(logs, ledger):
 async def test_what_nobody_reads_is_not_kept_in_memory(logs, ledger):
     await append(ledger, entries(3))
     assert logs.cache.size_bytes == 0
-    reader = ledger.open_reader("reader", Position(0, 3))
+    cursor = ledger.open_reader("reader", Position(0, 3))
     await append(ledger, entries(2, start=3))
-    assert data_of(reader.cached(100, BYTES_MAX)) == entries(2, start=3)
+    assert data_of(cursor.reader.cached(100, BYTES_MAX)) == entries(2, start=3)
     assert (await ledger.read(EARLIEST, 100, BYTES_MAX)).data == entries(3)
 
 

@@ -52,7 +52,7 @@ async def test_a_backlog_is_read_back_from_disk(disk_logs):
     assert len(ledger.layout.ledger_ids) > 3
     assert await drain(cursor) == entries(5000, size=200)
     first = ledger.layout.ledger_ids[0]
-    replayed = await cursor.read_at([Position(first, entry) for entry in (7, 8, 700)])
+    replayed = await cursor.reader.read_at([Position(first, entry) for entry in (7, 8, 700)])
     assert data_of(replayed) == [entries(5000, size=200)[index] for index in (7, 8, 700)]
 
 
@@ -94,7 +94,7 @@ async def test_trimmed_ledgers_are_deleted_while_others_are_read(disk_logs):
     cursor = await ledger.open_cursor("s", EARLIEST)
     await fill(ledger, 6000, 200)
     read = []
-    while runs := await cursor.read(500, BYTES_MAX):
+    while runs := await cursor.reader.read(500, BYTES_MAX):
         read += data_of(runs)
         cursor.acknowledge_cumulative(runs[-1].last)
         await ledger.trim()

@@ -41,21 +41,21 @@ async def test_what_every_cursor_has_passed_goes(logs, ledger):
     await ledger.delete_cursor("two")
     assert await ledgers_left(logs, ledger) == []
     assert (ledger.entry_count, ledger.size_bytes, ledger.last_position) == (0, 0, (2, 9))
-    assert (one.backlog, one.has_more) == (0, False)
+    assert (one.backlog, one.reader.has_more) == (0, False)
     assert await append(ledger, entries(1, start=30)) == (3, 0)
     assert await drain(one) == entries(1, start=30)
 
 
 async def test_a_reader_does_not_hold_ledgers_back(logs, ledger):
-    cursor, reader = await ledger.open_cursor("s", EARLIEST), ledger.open_reader("r", EARLIEST)
+    cursor, passing = await ledger.open_cursor("s", EARLIEST), ledger.open_reader("r", EARLIEST)
     for start in (0, 10, 20):
         await append(ledger, entries(10, start=start))
         await logs.roll(ledger)
-    assert data_of(await reader.read(4, BYTES_MAX)) == entries(4)
+    assert data_of(await passing.reader.read(4, BYTES_MAX)) == entries(4)
     cursor.acknowledge_cumulative(Position(1, 9))
     assert await ledgers_left(logs, ledger) == [2]
-    assert (reader.mark, reader.read_position, reader.backlog) == ((1, 9), (2, 0), 10)
-    assert await drain(reader) == entries(10, start=20)
+    assert (passing.mark, passing.reader.read_position, passing.backlog) == ((1, 9), (2, 0), 10)
+    assert await drain(passing) == entries(10, start=20)
 
 
 async def test_a_reader_that_is_passed_over_says_so_once(logs, ledger, caplog):
