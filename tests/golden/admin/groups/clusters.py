@@ -10,5 +10,5 @@ BEFORE = {
     )
 }
 DIFFERENCES = {
-    "get": "settings of Java's key stores mean nothing here",
+    "get": "a broker of Java describes its own key stores and class for TLS; ours has none",
 }

@@ -21,9 +21,23 @@ _TEXTS: Final = (
     "authenticationPlugin",
     "authenticationParameters",
     "brokerClientTrustCertsFilePath",
+    "brokerClientCertificateFilePath",
+    "brokerClientKeyFilePath",
+    "brokerClientTlsTrustStoreType",
+    "brokerClientTlsTrustStore",
+    "brokerClientTlsTrustStorePassword",
+    "brokerClientTlsKeyStoreType",
+    "brokerClientTlsKeyStore",
+    "brokerClientTlsKeyStorePassword",
+    "brokerClientSslFactoryPlugin",
+    "brokerClientSslFactoryPluginParams",
     "listenerName",
 )
-_FLAGS: Final = ("brokerClientTlsEnabled", "tlsAllowInsecureConnection")
+_FLAGS: Final = (
+    "brokerClientTlsEnabled",
+    "tlsAllowInsecureConnection",
+    "brokerClientTlsEnabledWithKeyStore",
+)
 _SCHEMES: Final = {
     "serviceUrl": ("http://", "service url, example: http://pulsar.example.com:8080"),
     "serviceUrlTls": ("https://", "service tls url, example: https://pulsar.example.com:8443"),
