@@ -18,6 +18,7 @@ from http.client import HTTPException, HTTPResponse, RemoteDisconnected
 from typing import IO, Any, Final
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
+from magnetar.client.admin_refusals import Allowed, allowed, of_role
 from magnetar.client.config import ClientConfig, ClientOptions
 from magnetar.client.connections.credentials import Credentials
 from magnetar.client.connections.http_lookup import credential_headers
@@ -44,7 +45,6 @@ _REASON_CHARACTERS: Final = 600
 _UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
 _TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
 
-_ROLE_REFUSED: Final = re.compile(r"^Unauthorized to|super-user access|^Don't have permission")
 _ERRORS: Final[Mapping[int, type[MagnetarError]]] = {
     401: NotAuthenticated,
     403: NotAuthorized,
@@ -84,8 +84,16 @@ class Remedies:
     away: str = "is a broker running there"
     unknown: str = "say who you are with authPlugin and authParams"
     forbidden: str = "ask for the permission, or ask as another role"
+    """For what can be granted."""
+    admin: str = "ask as an admin of the tenant or a superuser"
+    superuser: str = "ask as a superuser"
     untrusted: str = ""
     port: str = "is it the port of an admin API (8080)"
+
+    def of(self, who: Allowed) -> str:
+        """What a role may do that was refused what others may."""
+        remedies = {Allowed.SUPERUSER: self.superuser, Allowed.ADMIN: self.admin}
+        return remedies.get(who, self.forbidden)
 
 
 class AdminApi:
@@ -229,12 +237,12 @@ class AdminApi:
         reason = _reason(error)
         said = f"{reason} ({error.code} {_phrase(error.code)}: {method} {where})"
         kind = _ERRORS.get(error.code, Refused if error.code < 500 else MagnetarError)
-        if error.code == HTTPStatus.UNAUTHORIZED and _ROLE_REFUSED.search(reason):
-            kind = NotAuthorized  # Pulsar says 401 of roles that it knows, too.
+        if error.code == HTTPStatus.UNAUTHORIZED and of_role(reason):
+            kind = NotAuthorized
         if kind is NotAuthenticated:
             said += f"; {self._remedies.unknown}"
         elif kind is NotAuthorized:
-            said += f"; {self._remedies.forbidden}"
+            said += f"; {self._remedies.of(allowed(reason))}"
         return kind(said)
 
 

@@ -111,7 +111,7 @@ class Connection:
         url = self.admin_url
         if self.given.get("tls_trust_cert_path") and not url.startswith("https:"):
             raise InvalidValue(f"--tls-trust-cert-path is for https://, and the API is at {url}")
-        remedies = Remedies(AWAY, UNKNOWN, FORBIDDEN, UNTRUSTED, PORT)
+        remedies = Remedies(AWAY, UNKNOWN, FORBIDDEN, untrusted=UNTRUSTED, port=PORT)
         return AdminApi(url, timeout_s=timeout_s, options=self.options, remedies=remedies)
 
     def rows(self) -> list[tuple[str, str, str]]:

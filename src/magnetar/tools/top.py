@@ -27,7 +27,9 @@ _SORT_KEYS: Final = {"b": "backlog", "i": "in", "o": "out", "n": "name"}
 
 
 @click.command()
-@click.option("--namespace", help="Only topics of this one, as tenant/namespace. [all]")
+@click.option(
+    "--namespace", help="Only topics of this one, as tenant/namespace. [all, for superusers]"
+)
 @click.option("--interval", default=2.0, show_default=True, help="Seconds between two looks.")
 @click.option(
     "--sort",
@@ -97,9 +99,18 @@ class Looks:
     def _namespaces(self) -> list[str]:
         if self._namespace is not None:
             return [self._namespace]
+        from magnetar.errors import NotAuthorized  # noqa: PLC0415
+
+        try:
+            tenants = self._api.get("/admin/v2/tenants")
+        except NotAuthorized as error:
+            raise NotAuthorized(
+                "to watch all namespaces is for superusers: name one with --namespace"
+                f" tenant/namespace ({error})"
+            ) from error
         return [
             namespace
-            for tenant in self._api.get("/admin/v2/tenants")
+            for tenant in tenants
             for namespace in self._api.get(f"/admin/v2/namespaces/{tenant}")
         ]
 

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from support.tokens import TAKES_TOKENS, token
 
 from magnetar.client import blocking
+from magnetar.errors import NotAuthorized
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.cli import magnetar
@@ -62,6 +64,14 @@ def test_a_screen_that_follows_keys(broker):
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     assert status == 0
+
+
+def test_who_may_not_see_all_is_told_to_name_a_namespace():
+    settings = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}
+    with BrokerThread(settings=settings) as guarded:
+        more = ["--auth-plugin", "token", "--auth-params", f"token:{token('clerk')}"]
+        with pytest.raises(NotAuthorized, match=r"^to watch all .* with --namespace .* superuser"):
+            once(guarded, *more)
 
 
 def test_a_narrow_terminal_has_room_for_why(monkeypatch):

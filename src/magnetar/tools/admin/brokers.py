@@ -123,6 +123,12 @@ _ADMINS: Final = opt("-r --admin-roles", "adminRoles", WORDS, "Its admins, comma
 _CLUSTERS: Final = opt(
     "-c --allowed-clusters", "allowedClusters", WORDS, "Its clusters, commas between. [all]"
 )
+_FORCE: Final = flag(
+    "-f --force",
+    "?force",
+    "With all its namespaces, where the broker has forceDeleteTenantAllowed=true.",
+    default=False,
+)
 
 TENANTS: Final[tuple[Verb, ...]] = (
     Verb("list", "The tenants.", "GET", "tenants"),
@@ -149,7 +155,7 @@ TENANTS: Final[tuple[Verb, ...]] = (
         "Delete a tenant.",
         "DELETE",
         _TENANT,
-        (TENANT, flag("-f --force", "?force", "With all its namespaces.", default=False)),
+        (TENANT, _FORCE),
     ),
 )
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from magnetar.errors import Refused
+from magnetar.errors import MagnetarError, Refused
 from magnetar.tools.connection import connection_of, connection_parameters
 from magnetar.tools.groups import SuggestingGroup
 from magnetar.tools.output import output_parameter, show
@@ -257,7 +257,12 @@ def _callback(verb: Verb) -> Callable[..., None]:
         if verb.ask and not values.get("force"):
             _ask(verb.ask)
         call = Call(verb, values, connection.api())
-        found = _step(verb.run)(call) if verb.run else call.send()
+        try:
+            found = _step(verb.run)(call) if verb.run else call.send()
+        except MagnetarError as error:
+            from .advice import advised  # noqa: PLC0415 - most verbs are not refused
+
+            raise advised(call, error) from error
         if found is None and verb.method == "GET":
             if form == "table":
                 click.echo("not set", err=True)

@@ -1,7 +1,9 @@
 """The verbs that show stored messages: the headers of an answer, and the messages of its entry."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import click
 
 from magnetar.errors import NotFound
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from magnetar.client.admin_api import AdminAnswer
 
 _HEADER = "x-pulsar-"
+_NO_MORE: Final = "Message not found"
+"""How brokers say that a backlog has no entry of the number; the subscription is there."""
 
 
 def one_message(call: Call) -> list[dict[str, Any]]:
@@ -25,13 +29,16 @@ def peek(call: Call) -> list[dict[str, Any]]:
     for number in range(1, wanted + 1):
         try:
             answer = Call(call.verb, {**call.given, "count": number}, call.api).ask()
-        except NotFound:
-            if number == 1:
+        except NotFound as error:
+            if number == 1 and not str(error).startswith(_NO_MORE):
                 raise
             break
         found += _messages(answer)
         if len(found) >= wanted:
             break
+    if not found:
+        topic, name = call.given["topic"], call.given["subscription"]
+        click.echo(f"{topic} has no message that {name} has not acknowledged", err=True)
     return found[:wanted]
 
 

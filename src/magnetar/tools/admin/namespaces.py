@@ -23,6 +23,12 @@ _BUNDLE: Final = "namespaces/{namespace}/{bundle}"
 _CLUSTERS: Final = need("-c --clusters", "=", WORDS, "Their names, commas between.")
 _KEY: Final = need("-k --key", "{key}", TEXT, "Its key.")
 _SUBSCRIPTION: Final = opt("-s --sub", "{sub}", kinds.SUBSCRIPTION, "Of one subscription.")
+_FORCE: Final = flag(
+    "-f --force",
+    "?force",
+    "With all its topics, where the broker has forceDeleteNamespaceAllowed=true.",
+    default=False,
+)
 ACTIONS: Final = kinds.Kind(
     "ACTIONS",
     kinds.words_of("produce", "consume", "sources", "sinks", "functions", "packages"),
@@ -67,7 +73,7 @@ VERBS: Final[tuple[Verb, ...]] = (
         "Delete a namespace.",
         "DELETE",
         _HERE,
-        (NAMESPACE, flag("-f --force", "?force", "With all its topics.", default=False)),
+        (NAMESPACE, _FORCE),
     ),
     Verb("permissions", "Who may do what.", "GET", f"{_HERE}/permissions", (NAMESPACE,)),
     Verb(

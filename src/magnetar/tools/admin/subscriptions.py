@@ -7,7 +7,7 @@ from .kinds import INTEGER, MESSAGE_ID, MILLIS, PAIRS, SECONDS
 from .verb import SUBSCRIPTION, TOPIC, Verb, flag, need, opt
 
 _SUBSCRIPTION: Final = "{topic}/subscription/{subscription}"
-_FORCE: Final = flag("-f --force", "?force", "With who uses it.", default=False)
+_FORCE: Final = flag("-f --force", "?force", "Even while somebody is connected.", default=False)
 _EXCLUDE: Final = flag("-e --exclude-reset-position", "", "Not the message itself.")
 
 SUBSCRIPTIONS: Final[tuple[Verb, ...]] = (

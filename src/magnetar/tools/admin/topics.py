@@ -24,7 +24,7 @@ from .verb import (
 )
 
 _SUBSCRIPTION: Final = "{topic}/subscription/{subscription}"
-_FORCE: Final = flag("-f --force", "?force", "With who uses it.", default=False)
+_FORCE: Final = flag("-f --force", "?force", "Even while somebody is connected.", default=False)
 _SCHEMA: Final = flag("-d --deleteSchema", "", "Has no effect: its schema goes with it.")
 _WAIT: Final = flag("-w --wait-complete", "", "Wait until it is done.")
 _SIZES: Final = (

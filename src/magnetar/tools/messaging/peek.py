@@ -27,7 +27,7 @@ from magnetar.tools.connection import Connection, admin_options
 def peek(connection: Connection, topic: str, count: int, form: str, **given: Any) -> None:
     """Show messages of TOPIC; no subscription notices.
 
-    Exit code 0, also where there is none.
+    Exit code 0, also where there is none, which is said on standard error.
     """
     from magnetar.client.admin_api import topic_path  # noqa: PLC0415 - --help needs none of it
 
@@ -46,8 +46,17 @@ def peek(connection: Connection, topic: str, count: int, form: str, **given: Any
             _show(message, form)
         left -= len(page["messages"])
         if page["next"] is None:
-            return
+            break
         query["from"] = page["next"]
+    if left == count > 0:
+        click.echo(_nothing(topic, given), err=True)
+
+
+def _nothing(topic: str, given: dict[str, Any]) -> str:
+    if given["key"] or given["contains"] or given["start"]:
+        return f"{topic} has no such message"
+    name = given["subscription"]
+    return f"{topic} has no message{f' that {name} has not acknowledged' if name else ''}"
 
 
 def _show(message: dict[str, Any], form: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from magnetar.client.blocking import Client
-from magnetar.errors import Conflict, MagnetarError, NotFound, Refused
+from magnetar.errors import Conflict, MagnetarError, NotFound, NotReady, Refused
 from magnetar.tools.admin.command import GROUPS, admin, verbs_of
 
 T = "persistent://shop/orders/new"
@@ -250,3 +250,11 @@ def test_what_is_not_set_is_said_beside_the_answer(pulsar_admin, value):
     assert value("namespaces get-message-ttl shop/orders") is None
     with pytest.raises(Refused, match="connectors"):
         pulsar_admin("sinks list")
+
+
+@pytest.mark.parametrize(
+    "line", ["coordinators-list", "abort-transaction -m 0 -l 1", "pending-ack-stats -t t -s s"]
+)
+def test_transactions_are_not_there_and_a_line_says_so(pulsar_admin, line):
+    with pytest.raises(NotReady, match=r"^This Broker is not .* has no transactions yet.*\)$"):
+        pulsar_admin(f"transactions {line}")

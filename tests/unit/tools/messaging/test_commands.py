@@ -99,7 +99,7 @@ def test_messages_are_encrypted_for_who_is_named(run, tmp_path):
     public, private = (f"file://{tmp_path}/alice.{kind}.pem" for kind in ("public", "private"))
     run("produce", "e", "-m", "secret", "-ekn", "alice", "-ekv", public)
     assert "content:secret" in run("read", "e", "-m", "earliest", "-ekv", private)
-    [found] = lines(run("peek", "e", "-o", "json"))
+    [found] = lines(run("peek", "empty", "-o", "json"))
     assert (found["encryptionKeys"], found["valueError"]) == (["alice"], "encrypted for alice")
     run("produce", "e", "-m", "secret", "-ekn", "alice", code=2)
 
@@ -125,6 +125,13 @@ def test_peek_consumes_nothing(run, broker):
     assert "id:[" in shown
     after = ask(broker, "GET", path)["subscriptions"]
     assert (after.keys(), after["s"]["msgBacklog"]) == ({"s"}, before)
+
+
+def test_nothing_to_peek_at_is_said(broker, run):
+    ask(broker, "PUT", "persistent/public/default/empty/subscription/s")
+    assert run("peek", "empty") == "empty has no message\n"
+    assert run("peek", "empty", "-s", "s") == "empty has no message that s has not acknowledged\n"
+    assert run("peek", "empty", "--key", "k", "-o", "json") == "empty has no such message\n"
 
 
 def test_mistakes_are_named(run):

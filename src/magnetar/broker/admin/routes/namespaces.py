@@ -96,7 +96,11 @@ async def create(admin: AdminServices, request: Request) -> Reply:
 async def delete(admin: AdminServices, request: Request) -> Reply:
     namespace, force = arguments.namespace(request), request.flag("force")
     if force and not admin.configuration.policies.force_delete_namespaces:
-        raise Rejection(405, "Broker doesn't allow forced deletion of namespaces")
+        raise Rejection(
+            405,
+            "Broker doesn't allow forced deletion of namespaces: its forceDeleteNamespaceAllowed is"
+            " false",
+        )
     if force:
         await delete_by_force(admin, namespace)
     else:

@@ -40,7 +40,10 @@ async def update(admin: AdminServices, request: Request) -> Reply:
 async def delete(admin: AdminServices, request: Request) -> Reply:
     name, force = _name(request), request.flag("force")
     if force and not admin.configuration.policies.force_delete_tenants:
-        raise Rejection(405, "Broker doesn't allow forced deletion of tenants")
+        reason = (
+            "Broker doesn't allow forced deletion of tenants: its forceDeleteTenantAllowed is false"
+        )
+        raise Rejection(405, reason)
     if force:
         for namespace in await admin.resources.namespaces(name):
             await delete_by_force(admin, namespace)

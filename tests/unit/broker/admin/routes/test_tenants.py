@@ -17,7 +17,9 @@ async def test_forced_deletion_is_refused_before_anything_else(world):
     for name in ("public", "nobody"):
         answer = await world.ask("DELETE", f"/admin/v2/tenants/{name}?force=true")
         assert answer.status == 405
-        assert answer.reason == "Broker doesn't allow forced deletion of tenants"
+        assert answer.reason == (
+            "Broker doesn't allow forced deletion of tenants: its forceDeleteTenantAllowed is false"
+        )
     assert (await world.ask("GET", "/admin/v2/tenants/public")).status == 200
 
 
