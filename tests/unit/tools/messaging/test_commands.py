@@ -99,7 +99,7 @@ def test_messages_are_encrypted_for_who_is_named(run, tmp_path):
     public, private = (f"file://{tmp_path}/alice.{kind}.pem" for kind in ("public", "private"))
     run("produce", "e", "-m", "secret", "-ekn", "alice", "-ekv", public)
     assert "content:secret" in run("read", "e", "-m", "earliest", "-ekv", private)
-    [found] = lines(run("peek", "empty", "-o", "json"))
+    [found] = lines(run("peek", "e", "-o", "json"))
     assert (found["encryptionKeys"], found["valueError"]) == (["alice"], "encrypted for alice")
     run("produce", "e", "-m", "secret", "-ekn", "alice", code=2)
 
