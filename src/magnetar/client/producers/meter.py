@@ -36,7 +36,7 @@ class ProducerMeter:
         """Measure latencies from now on, also of parts that were added."""
         self._latencies = self._latencies or Latencies()
         for part in self._parts:
-            part.queue.latencies = self._latencies
+            part.queue.sends.latencies = self._latencies
 
     def end_interval(self) -> ProducerStats:
         """Begin the next interval, and show the one that has ended."""

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.statistics import Counts
+from magnetar.errors import MemoryFull, QueueFull
 from magnetar.model.position import Position
 
 W = TypeVar("W")
@@ -83,6 +84,20 @@ class PendingSends(Generic[W]):
             self.messages + messages < self._messages_max
             and self.size_bytes + size_bytes < self._bytes_max
             and (memory is None or memory.used_bytes + size_bytes < memory.limit_bytes)
+        )
+
+    def no_room(self, topic: str, messages: int, size_bytes: int) -> QueueFull:
+        """What to raise where ``has_room`` says no, and what to do about it."""
+        memory = self._memory
+        if memory is not None and not memory.has_room(size_bytes):
+            return MemoryFull(
+                f"the client's producers hold {memory.used_bytes + size_bytes} bytes without a "
+                f"receipt, and may hold {memory.limit_bytes} (memory_limit_bytes): await ready() "
+                "before sending more"
+            )
+        return QueueFull(
+            f"the queue to {topic} is full ({self.messages + messages} messages, "
+            f"{self.size_bytes + size_bytes} bytes): await ready() before sending more"
         )
 
     @property

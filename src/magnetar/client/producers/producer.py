@@ -89,7 +89,7 @@ class Producer(Generic[T]):
     @property
     def last_sequence_id(self) -> int:
         """The highest sequence id that has a receipt; -1 before the first."""
-        return max(part.queue.last_sequence_id for part in self._parts)
+        return max(part.queue.sends.last_sequence_id for part in self._parts)
 
     @property
     def connected(self) -> bool:
@@ -280,7 +280,7 @@ class Producer(Generic[T]):
             try:
                 self._route(data, message).take([each])
             except MagnetarError as error:
-                self._parts[0].queue.fail(waiter, error)
+                self._parts[0].queue.sends.fail(waiter, error)
 
     def report_stats(self, interval_s: float) -> None:
         """Measure latencies, and log a line of statistics every so often."""

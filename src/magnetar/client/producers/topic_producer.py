@@ -70,6 +70,7 @@ class TopicProducer:
             write=self._write,
             memory=memory,
         )
+        self._sends = self.queue.sends
         self._attachment = Attachment(
             self._topic,
             self._attach,
@@ -118,8 +119,8 @@ class TopicProducer:
                 connection.detach(connection.producers, self._id, self._close_request)
             self.queue.fail_all(closed)
             await self._attachment.close(reason)
-            if self.queue.unreported is not None:
-                lost = self.queue.unreported
+            if self._sends.unreported is not None:
+                lost = self._sends.unreported
                 log.warning("producer.closed_unreported topic=%s error=%s", self._topic, lost)
 
     async def register_schema(self, schema: SchemaInfo) -> int:
@@ -139,14 +140,14 @@ class TopicProducer:
 
     def on_receipt(self, frame: Frame) -> None:
         receipt = frame.command.send_receipt
-        if not self.queue.stored(receipt.sequence_id, position_of(receipt.message_id)):
+        if not self._sends.stored(receipt.sequence_id, position_of(receipt.message_id)):
             self._reconnect(f"receipt for {receipt.sequence_id} is out of order")
 
     def on_send_error(self, frame: Frame) -> None:
         refusal = frame.command.send_error
         error = from_code(refusal.error, refusal.message)
         if isinstance(error, Refused):
-            self.queue.refused(refusal.sequence_id, error)
+            self._sends.refused(refusal.sequence_id, error)
         else:
             self._refused(error)
             self._reconnect(f"send {refusal.sequence_id} failed: {error}")
@@ -173,13 +174,13 @@ class TopicProducer:
             start = self._config.initial_sequence_id
             last = max(success.last_sequence_id, -1)  # -1 is the least a broker has reason to say.
             self.queue.next_sequence_id = last + 1 if start is None else start
-            self.queue.last_sequence_id = last
+            self._sends.last_sequence_id = last
         if success.HasField("topic_epoch"):
             self._topic_epoch = success.topic_epoch
         self._name = self._encoder.producer_name = success.producer_name
         self._encoder.schema_version = success.schema_version or None
-        self.queue.size_max = connection.max_message_size
-        for pieces in self.queue.unanswered():
+        self._sends.size_max = connection.max_message_size
+        for pieces in self._sends.unanswered():
             connection.write_pieces(pieces)
 
     def _request(self, epoch: int, request_id: int) -> bytes:
@@ -204,7 +205,7 @@ class TopicProducer:
             self._attachment.connection.write_pieces(pieces)
 
     def _refused(self, error: MagnetarError) -> None:
-        self.queue.trouble = error
+        self._sends.trouble = error
 
     def _reconnect(self, reason: str) -> None:
         log.warning("producer.reconnects topic=%s reason=%s", self._topic, reason)

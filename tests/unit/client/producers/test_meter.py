@@ -15,7 +15,8 @@ def part(messages):
         failed_messages=1,
         messages=2,
     )
-    return SimpleNamespace(queue=SimpleNamespace(pending=pending, latencies=None))
+    sends = SimpleNamespace(latencies=None)
+    return SimpleNamespace(queue=SimpleNamespace(pending=pending, sends=sends))
 
 
 def test_it_sums_up_and_measures_parts_that_come_later():
@@ -28,6 +29,6 @@ def test_it_sums_up_and_measures_parts_that_come_later():
     assert (stats.messages_sent, stats.bytes_sent, stats.messages_stored) == (4, 40, 4)
     assert (stats.messages_failed, stats.messages_pending) == (2, 4)
     assert (stats.messages_per_s, stats.bytes_per_s, stats.latency) == (2, 20, None)
-    parts[1].queue.latencies.add(0.5)
+    parts[1].queue.sends.latencies.add(0.5)
     assert meter.end_interval().latency.largest_ms == 500
     assert meter.stats().messages_per_s == 0

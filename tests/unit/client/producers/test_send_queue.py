@@ -148,12 +148,12 @@ async def test_receipts_reach_who_waits(desk):
         desk.put(b"x", waiter=waiter)
     desk.put(b"y")
     desk.queue.close_batches()
-    assert desk.queue.stored(0, AT)
+    assert desk.queue.sends.stored(0, AT)
     assert [waiter.result() for waiter in waiters] == [
         MessageId(7, 1, -1, 0, 3),
         MessageId(7, 1, -1, 1, 3),
     ]
-    assert desk.queue.last_sequence_id == 2
+    assert desk.queue.sends.last_sequence_id == 2
 
 
 async def test_a_cancelled_waiter_disturbs_nobody(desk):
@@ -162,7 +162,7 @@ async def test_a_cancelled_waiter_disturbs_nobody(desk):
         desk.put(b"x", waiter=waiter)
     desk.queue.close_batches()
     waiters[0].cancel()
-    assert desk.queue.stored(0, AT)
+    assert desk.queue.sends.stored(0, AT)
     assert waiters[1].result().batch_index == 1
 
 
@@ -171,7 +171,7 @@ async def test_many_messages_make_full_batches_and_one_list_of_ids():
     ids = await desk.put_many([b"%d" % n for n in range(10)])
     assert [len(messages) for _, messages in desk.sent] == [4, 4, 2]
     for entry, first in enumerate((0, 4, 8)):
-        desk.queue.stored(first, Position(7, entry))
+        desk.queue.sends.stored(first, Position(7, entry))
     found = await ids
     assert [(i.entry_id, i.batch_index) for i in found] == [(n // 4, n % 4) for n in range(10)]
 
@@ -192,7 +192,7 @@ async def test_many_of_all_kinds():
     desk = Desk()
     ids = await desk.put_many([b"a", OutgoingMessage(b"b", key="k"), b"c"])
     assert desk.sent == [(0, [b"a", b"b", b"c"])]
-    desk.queue.stored(0, AT)
+    desk.queue.sends.stored(0, AT)
     assert [found.batch_index for found in await ids] == [0, 1, 2]
 
 
@@ -216,12 +216,12 @@ async def test_a_full_queue_refuses_one_and_makes_many_wait():
     await asyncio.sleep(0)
     assert [first for first, _ in desk.sent] == [0, 2], "the open batch leaves: it must end"
     assert not ready.done()
-    desk.queue.stored(0, AT)
+    desk.queue.sends.stored(0, AT)
     ids = await many
     assert not ready.done(), "the many were there first, and filled it again"
-    desk.queue.stored(2, AT)
+    desk.queue.sends.stored(2, AT)
     await ready
-    desk.queue.stored(3, AT)
+    desk.queue.sends.stored(3, AT)
     assert len(await ids) == 2
     assert not desk.queue.full
 
@@ -239,31 +239,31 @@ async def test_packed_batches_keep_their_numbers_and_their_place():
     await asyncio.sleep(0)
     assert desk.sent == [(0, [b"0"]), (1 << 40, [b"a", b"b"])]
     assert not many.done(), "the queue is full"
-    desk.queue.stored(0, AT)
+    desk.queue.sends.stored(0, AT)
     await many
-    desk.queue.stored(1 << 40, AT)
+    desk.queue.sends.stored(1 << 40, AT)
     desk.put(b"d")
     desk.queue.close_batches()
     assert desk.sent[2:] == [(1 << 41, [b"c"]), ((1 << 41) + 1, [b"d"])]
-    assert list(desk.queue.unanswered()) == desk.frames[2:]
+    assert list(desk.queue.sends.unanswered()) == desk.frames[2:]
     flushed = asyncio.ensure_future(desk.queue.flush())
     for number in (1 << 41, (1 << 41) + 1):
         assert not flushed.done()
-        desk.queue.stored(number, AT)
+        desk.queue.sends.stored(number, AT)
     await flushed
-    assert desk.queue.last_sequence_id == (1 << 41) + 1
+    assert desk.queue.sends.last_sequence_id == (1 << 41) + 1
     assert desk.queue.pending.size_bytes == 0
 
 
 async def test_after_a_packed_batch_that_failed_no_other_is_sent():
     desk = Desk()
-    desk.queue.size_max = 100
+    desk.queue.sends.size_max = 100
     with pytest.raises(MessageTooLarge):
         await desk.queue.put_packed([packed(b"x" * 100, first=0), packed(b"y", first=1)])
     assert not desk.frames
     await desk.queue.flush()  # It has been told.
     await desk.queue.put_packed([packed(b"z", first=5)])
-    desk.queue.refused(5, NotAllowed("no"))
+    desk.queue.sends.refused(5, NotAllowed("no"))
     with pytest.raises(NotAllowed):
         await desk.queue.put_packed([packed(b"z", first=6)])
     desk.queue.fail_all(NotAllowed("the end"))
@@ -281,7 +281,7 @@ async def test_bytes_fill_the_queue_too():
 
 async def test_what_is_wrong_with_a_message_is_said_at_once():
     desk = Desk(batching=False)
-    desk.queue.size_max = 100
+    desk.queue.sends.size_max = 100
     with pytest.raises(MessageTooLarge):
         desk.put(b"x" * 101)
     with pytest.raises(InvalidValue, match="not str"):
@@ -293,19 +293,19 @@ async def test_what_is_wrong_with_a_message_is_said_at_once():
 
 async def test_what_is_wrong_with_one_of_many_is_said_when_all_are_settled():
     desk = Desk(batching=False)
-    desk.queue.size_max = 100
+    desk.queue.sends.size_max = 100
     ids = await desk.put_many([b"a", b"x" * 101, b"b"])
-    desk.queue.stored(0, AT)
+    desk.queue.sends.stored(0, AT)
     await asyncio.sleep(0)
     assert not ids.done()
-    desk.queue.stored(1, AT)
+    desk.queue.sends.stored(1, AT)
     with pytest.raises(MessageTooLarge):
         await ids
 
 
 async def test_a_batch_that_cannot_be_sent_fails_its_messages():
     desk = Desk(batch_bytes_max=1000)
-    desk.queue.size_max = 100
+    desk.queue.sends.size_max = 100
     waiter = future()
     desk.put(b"x" * 90, waiter=waiter)
     desk.put(b"y" * 90)
@@ -327,7 +327,7 @@ async def test_a_message_without_receipt_is_given_up_in_time():
     with pytest.raises(TimedOut, match="no receipt"):
         await first
     assert not second.done()
-    assert desk.queue.stored(0, AT), "its receipt may still come"
+    assert desk.queue.sends.stored(0, AT), "its receipt may still come"
     await pass_time(20)
     with pytest.raises(TimedOut):
         await second
@@ -344,7 +344,7 @@ async def test_without_a_timeout_nothing_is_given_up():
 async def test_errors_nobody_waits_for_are_reported_once(desk):
     desk.put(b"0")
     desk.queue.close_batches()
-    desk.queue.refused(0, NotAllowed("no"))
+    desk.queue.sends.refused(0, NotAllowed("no"))
     with pytest.raises(NotAllowed, match="no"):
         await desk.queue.flush()
     await desk.queue.flush()
@@ -354,7 +354,7 @@ async def test_errors_somebody_was_told_are_not_reported(desk):
     waiter = future()
     desk.put(b"0", waiter=waiter)
     desk.queue.close_batches()
-    desk.queue.refused(0, NotAllowed("no"))
+    desk.queue.sends.refused(0, NotAllowed("no"))
     await desk.queue.flush()
     with pytest.raises(NotAllowed):
         await waiter
@@ -367,9 +367,9 @@ async def test_settled_waits_for_what_was_put_before_and_no_longer(desk):
     desk.put(b"1")
     desk.queue.close_batches()
     assert not waiting.done()
-    desk.queue.stored(0, AT)
+    desk.queue.sends.stored(0, AT)
     await waiting
-    await asyncio.gather(desk.queue.settled(), asyncio.sleep(0, desk.queue.stored(1, AT)))
+    await asyncio.gather(desk.queue.settled(), asyncio.sleep(0, desk.queue.sends.stored(1, AT)))
 
 
 async def test_settled_at_once_when_there_is_nothing(desk):
@@ -378,13 +378,13 @@ async def test_settled_at_once_when_there_is_nothing(desk):
 
 async def test_a_chunked_message_has_one_receipt_and_both_its_ends():
     desk = Desk(batching=False, chunking=True)
-    desk.queue.size_max = 1000
+    desk.queue.sends.size_max = 1000
     waiter = future()
     desk.put(b"x" * 2000, waiter=waiter)
     assert len(desk.frames) == 3
     for entry in range(3):
         assert not waiter.done()
-        assert desk.queue.stored(0, Position(7, entry))
+        assert desk.queue.sends.stored(0, Position(7, entry))
     assert waiter.result() == MessageId(7, 2)
     assert waiter.result().first_chunk == Position(7, 0)
 
@@ -394,8 +394,8 @@ async def test_a_receipt_ahead_of_the_oldest_is_an_error(desk):
     desk.queue.close_batches()
     desk.put(b"1")
     desk.queue.close_batches()
-    assert not desk.queue.stored(1, AT)
-    assert desk.queue.stored(0, AT)
+    assert not desk.queue.sends.stored(1, AT)
+    assert desk.queue.sends.stored(0, AT)
 
 
 async def test_everything_unanswered_can_be_sent_again(desk):
@@ -403,8 +403,8 @@ async def test_everything_unanswered_can_be_sent_again(desk):
     desk.queue.close_batches()
     desk.put(b"1")
     desk.queue.close_batches()
-    desk.queue.stored(0, AT)
-    assert list(desk.queue.unanswered()) == [desk.frames[1]]
+    desk.queue.sends.stored(0, AT)
+    assert list(desk.queue.sends.unanswered()) == [desk.frames[1]]
 
 
 async def test_the_end_fails_all_that_waits_and_takes_nothing_more(desk):
@@ -434,18 +434,18 @@ async def test_what_is_taken_of_the_clients_memory_is_given_back_however_it_ends
         for batching in (True, False)
     )
     for desk in (one, other):
-        desk.queue.size_max = 5_000
+        desk.queue.sends.size_max = 5_000
     for _ in range(400):
         desk = chance.choice((one, other))
         action = chance.randrange(10)
         if action == 0:
             desk.queue.close_batches()
         elif action == 1 and desk.sent:
-            desk.queue.refused(chance.choice(desk.sent)[0], NotAllowed("no"))
+            desk.queue.sends.refused(chance.choice(desk.sent)[0], NotAllowed("no"))
         elif action < 4:
-            for pieces in desk.queue.unanswered():
+            for pieces in desk.queue.sends.unanswered():
                 [run] = FrameDecoder().feed(b"".join(pieces))
-                desk.queue.stored(run.sequences[0], AT)
+                desk.queue.sends.stored(run.sequences[0], AT)
                 break
         else:
             details = OutgoingMessage(b"", key="k" * chance.randrange(50))

@@ -1,0 +1,214 @@
+"""The sends of one producer: encoded, written, answered, and who waits for that.
+
+One timer runs while there is a send that may be given up: for the deadline of the oldest.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias, TypeVar
+
+from magnetar.client.producers.config import ProducerConfig
+from magnetar.client.statistics import Latencies
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, TimedOut, UnknownFailure
+from magnetar.model.position import Position
+
+from .batching import Batch
+from .encoding import Encoder
+from .flushes import Flush, Flushes
+from .pending import PendingSend, PendingSends
+from .receipts import Stored, Waiter, settle
+
+log = logging.getLogger(__name__)
+S = TypeVar("S")
+
+Write: TypeAlias = Callable[[list[bytes]], None]
+
+MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
+
+
+class Sends:
+    """Sends what was admitted, and tells who waits how it ended."""
+
+    size_max: int  # The bytes of payload that the broker takes in one entry.
+    last_sequence_id: int  # The highest that has a receipt; -1 before the first.
+    trouble: MagnetarError | None  # Why there is no receipt; None after a receipt.
+    unreported: MagnetarError | None  # The first error that the application has not been told.
+    latencies: Latencies | None  # Where those of sends are noted.
+    room: asyncio.Event  # Set each time there is room for more, and at the end.
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        config: ProducerConfig,
+        encoder: Encoder,
+        pending: PendingSends[Waiter],
+        *,
+        clock: Clock,
+        write: Write,
+    ) -> None:
+        """``write`` gets each frame once; it drops what it cannot send now."""
+        self.size_max = MESSAGE_SIZE_DEFAULT
+        self.last_sequence_id = -1
+        self.trouble = None
+        self.unreported = None
+        self.latencies = None
+        self.room = asyncio.Event()
+        self._topic = topic
+        self._partition = partition
+        self._encoder = encoder
+        self._pending = pending
+        self._clock = clock
+        self._write = write
+        self._loop = asyncio.get_running_loop()
+        self._gives_up = bool(config.send_timeout_s)
+        self._timeout_s = config.send_timeout_s or float("inf")
+        self._deadline_timer: asyncio.TimerHandle | None = None
+        self._flushes = Flushes(self._loop)
+
+    def deadline(self) -> float:
+        """When a message that is taken now fails; infinity for never."""
+        return self._clock.now() + self._timeout_s
+
+    def encoded(self, batch: Batch[Waiter]) -> list[PendingSend[Waiter]]:
+        """What sends one message that is in no batch. Raises MessageTooLarge, UnknownFailure."""
+        return self._encoded(self._encoder.single, batch)
+
+    def send_batch(self, batch: Batch[Waiter]) -> None:
+        """Encode and write a batch; what is wrong with it is told to who waits for it."""
+        try:
+            send = self._encoded(self._encoder.batch, batch)
+        except MagnetarError as error:
+            self.fail_batch(batch, error)
+        else:
+            self.send(send)
+
+    def send(self, send: PendingSend[Waiter]) -> None:
+        """Write a send whose messages were admitted."""
+        self._pending.append(send)
+        self._write(send.pieces)
+        if self._deadline_timer is None and self._gives_up:
+            self._deadline_timer = self._loop.call_later(self._timeout_s, self._check_deadlines)
+
+    def unanswered(self) -> Iterator[list[bytes]]:
+        """The frames that have no receipt yet, in order: a new connection gets them again."""
+        return (send.pieces for send in self._pending)
+
+    def stored(self, sequence_id: int, position: Position) -> bool:
+        """Take a receipt. Returns False when receipts do not come in the order of sends."""
+        send = self._pending.answered(sequence_id)
+        if send is None:
+            return not self._pending.out_of_order(sequence_id)
+        if self.latencies is not None:
+            self.latencies.add(self._clock.now() - send.deadline + self._timeout_s)
+        first_chunk = None
+        if send.chunked is not None:
+            send.chunked.first = send.chunked.first or position
+            first_chunk = send.chunked.first
+        self.last_sequence_id = max(self.last_sequence_id, send.last_sequence_id)
+        self.trouble = None
+        for first, count, waiter in send.waiters:
+            index = first if send.batch_size else -1
+            place = Stored(*position, self._partition, index, count, send.batch_size, first_chunk)
+            settle(waiter, place)
+        self._progress()
+        return True
+
+    def refused(self, sequence_id: int, error: MagnetarError) -> None:
+        """Fail a message that the broker will never store."""
+        self._fail_sends(self._pending.refused(sequence_id), error)
+        self._progress()
+
+    def fail(self, waiter: Waiter | None, error: MagnetarError) -> None:
+        """Tell who waits for a message, or the next flush, that it was not taken."""
+        waiters = [] if waiter is None else [(0, 1, waiter)]
+        self._fail(waiters, 1, error, self._pending.appended + 1)
+
+    def fail_batch(self, batch: Batch[Waiter], error: MagnetarError) -> None:
+        """Fail messages that were admitted and cannot be sent."""
+        self._pending.release(len(batch), batch.size_bytes)
+        self._pending.failed_messages += len(batch)
+        self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
+        self._progress()
+
+    def fail_all(self, error: MagnetarError) -> None:
+        """Fail all that has no receipt, and let go whoever waits for room."""
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+        self._fail_sends(self._pending.expired(float("inf")), error)
+        self._progress()
+        self.room.set()
+
+    def flush(self) -> Flush:
+        """Begin to wait for whatever is sent until ``settled`` is called with it."""
+        return self._flushes.begin()
+
+    async def settled(self, flush: Flush) -> MagnetarError | None:
+        """Wait until all sends have a receipt or have failed; return the first error."""
+        flush.until = self._pending.appended
+        self._progress()
+        await flush.settled
+        return flush.error
+
+    def raise_unreported(self, failed: MagnetarError | None = None) -> None:
+        """Raise an error that the application has not been told, or else ``failed``."""
+        error, self.unreported = self.unreported or failed, None
+        if error is not None:
+            raise error
+
+    def _encoded(self, encode: Callable[[Batch[Waiter], int, int], S], batch: Batch[Waiter]) -> S:
+        """Encode a batch. Raises MessageTooLarge, and UnknownFailure for a mistake of ours."""
+        try:
+            return encode(batch, self.size_max, self._clock.wall_ms())
+        except MagnetarError:
+            raise
+        except Exception as error:
+            log.exception("producer.encoding_failed topic=%s messages=%d", self._topic, len(batch))
+            raise UnknownFailure(
+                f"{len(batch)} messages to {self._topic} could not be encoded: {error!r}"
+            ) from error
+
+    def _check_deadlines(self) -> None:
+        self._deadline_timer = None
+        now = self._clock.now()
+        self._fail_sends(self._pending.expired(now), self._timed_out())
+        self._progress()
+        if len(self._pending):
+            wait_s = max(self._pending.first_deadline - now, 0.0)
+            self._deadline_timer = self._loop.call_later(wait_s, self._check_deadlines)
+
+    def _timed_out(self) -> TimedOut:
+        because = "" if self.trouble is None else f"; the last error was: {self.trouble}"
+        error = TimedOut(
+            f"no receipt from {self._topic} within {self._timeout_s:g} s; "
+            f"the message may have been stored all the same{because}"
+        )
+        error.__cause__ = self.trouble
+        return error
+
+    def _fail_sends(self, sends: list[PendingSend[Waiter]], error: MagnetarError) -> None:
+        for send in sends:
+            self._fail(send.waiters, send.message_count, error, send.number)
+
+    def _fail(
+        self,
+        waiters: list[tuple[int, int, Waiter]],
+        message_count: int,
+        error: MagnetarError,
+        number: int,
+    ) -> None:
+        """Tell the error to all who wait for these messages, or flush the send of this number."""
+        told = 0
+        for _, count, waiter in waiters:
+            if settle(waiter, error):
+                told += count
+        if told < message_count:
+            self.unreported = self.unreported or error
+        self._flushes.failed(number, error)
+
+    def _progress(self) -> None:
+        if not self._pending.full:
+            self.room.set()
+        self._flushes.settled(self._pending.settled)
