@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from support.issuers import Issuers
 from support.tokens import TAKES_TOKENS, token
 from unit.broker.admin.world import open_world
 from unit.broker.peer import Peer
@@ -24,6 +25,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import AuthorizationRules, Principal
 from magnetar.broker.auth.authorization_service import AuthorizationService
 from magnetar.broker.auth.refusals import refusal
+from magnetar.broker.auth.tenant_roles import TenantRoles
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
 
@@ -31,12 +33,15 @@ SHOP = "acme/shop"
 ORDERS = "persistent://acme/shop/orders"
 AUDIT = "audit"  # The subscription that is the auditor's alone.
 
-ADMINS = {"root", "boss"}
+OF_ISSUER = "boss@acme"  # A role that the tenant's own issuer gives, an admin there.
+MASTERS = {"root", "boss"}
+ADMINS = MASTERS | {OF_ISSUER}
 NAMESPACE_READERS = ADMINS | {"reader", "auditor"}
 TOPIC_READERS = NAMESPACE_READERS | {"topic-reader"}
 EVERYBODY = TOPIC_READERS | {
     *("other-boss", "writer", "topic-writer", "elsewhere-writer"),
     *("coder", "sourcer", "sinker", "packer", "anonymous", "nobody"),
+    *("boss@elsewhere", "root@acme"),  # Trusted by others than those whose issuers give them.
 }
 MAY = {
     "public": EVERYBODY,
@@ -49,10 +54,10 @@ MAY = {
     "produces": ADMINS | {"writer", "topic-writer"},
     "consumes": TOPIC_READERS,
     f"consumes {AUDIT}": ADMINS | {"auditor"},
-    "functions": ADMINS | {"coder"},
-    "sources": ADMINS | {"sourcer"},
-    "sinks": ADMINS | {"sinker"},
-    "packages": ADMINS | {"packer"},
+    "functions": MASTERS | {"coder"},
+    "sources": MASTERS | {"sourcer"},
+    "sinks": MASTERS | {"sinker"},
+    "packages": MASTERS | {"packer"},
 }
 """The roles that have what a heading of routes.txt says."""
 
@@ -126,6 +131,8 @@ OF_SHOP = {
         "sourcer": ["sources"],
         "sinker": ["sinks"],
         "packer": ["packages"],
+        "boss@elsewhere": ["produce", "consume", "functions"],
+        OF_ISSUER: ["functions", "sources", "sinks", "packages"],
     },
     "destination_auth": {
         topic: {"topic-writer": ["produce"], "topic-reader": ["consume"]}
@@ -138,11 +145,11 @@ OF_ELSEWHERE = {"namespace_auth": {"elsewhere-writer": ["produce", "consume", "f
 
 async def grant(ask):
     """Let an administrator grant what the roles of EVERYBODY have."""
-    for tenant, admin, granted in (
-        ("acme", "boss", OF_SHOP),
-        ("elsewhere", "other-boss", OF_ELSEWHERE),
+    for tenant, admins, granted in (
+        ("acme", ["boss", OF_ISSUER, "boss@elsewhere"], OF_SHOP),
+        ("elsewhere", ["other-boss", "root@acme"], OF_ELSEWHERE),
     ):
-        made = {"adminRoles": [admin], "allowedClusters": ["standalone"]}
+        made = {"adminRoles": admins, "allowedClusters": ["standalone"]}
         await ask("PUT", f"/admin/v2/tenants/{tenant}", made)
         await ask("PUT", f"/admin/v2/namespaces/{tenant}/shop", {"auth_policies": granted})
 
@@ -156,7 +163,8 @@ def test_every_route_is_in_the_table_and_no_other():
 async def test_every_route_is_for_whom_the_table_says():
     async with open_world() as world:
         await grant(world.ask)
-        rules = AuthorizationRules(frozenset({"root"}))
+        issuers = TenantRoles(["acme", "elsewhere"])
+        rules = AuthorizationRules(frozenset({"root", "root@acme"}), tenant_roles=issuers)
         check = RouteAuthorization(AuthorizationService(rules, world.resources)).check
         router = Router(ROUTES, world.services, authorize=check)
         wrong = []
@@ -214,9 +222,15 @@ def test_nobody_is_refused_as_pulsar_refuses():
 
 
 @pytest.fixture
-async def broker():
+def issuers(tmp_path):
+    return Issuers(tmp_path, "acme", "elsewhere")
+
+
+@pytest.fixture
+async def broker(issuers):
     settings = {
         **TAKES_TOKENS,
+        "tenantTokenIssuers": str(issuers.file),
         "authorizationEnabled": "true",
         "superUserRoles": "root",
         "anonymousUserRole": "anonymous",
@@ -279,9 +293,11 @@ async def refuses(peer, field, values, request_id):
     return refused
 
 
-async def connected(broker, role):
+async def connected(broker, issuers, role):
     peer = await Peer.open(broker.port, protocol_version=None)
-    shown = {} if role == "anonymous" else {"auth_data": token(role).encode()}
+    subject, at, tenant = role.partition("@")
+    given = issuers.token(tenant, subject) if at else token(role)
+    shown = {} if role == "anonymous" else {"auth_data": given.encode()}
     method = "none" if role == "anonymous" else "token"
     answer = await peer.ask(
         "connect", client_version="t", protocol_version=21, auth_method_name=method, **shown
@@ -290,7 +306,7 @@ async def connected(broker, role):
     return peer
 
 
-async def test_every_command_is_for_whom_the_table_says(broker):
+async def test_every_command_is_for_whom_the_table_says(broker, issuers):
     assert ASKED.keys() == {name for name, who in COMMANDS.items() if who not in (OWN, ABSENT)}
     shown = {"Authorization": f"Bearer {token('root')}"}
     async with aiohttp.ClientSession(broker.web_url, headers=shown) as http:
@@ -306,7 +322,7 @@ async def test_every_command_is_for_whom_the_table_says(broker):
     may = {**MAY, "produces and consumes audit": ADMINS}
     wrong = []
     for role in sorted(EVERYBODY, key=lambda role: role != "root"):  # The first makes the topic.
-        peer = await connected(broker, role)
+        peer = await connected(broker, issuers, role)
         for request_id, (who, field, values) in enumerate(asked):
             refused = await refuses(peer, field, values, request_id)
             if refused is (role in may[who]):

@@ -78,6 +78,7 @@ def create_key_pair(algorithm: str, output_private_key: Path, output_public_key:
 @click.option("-e", "--expiry-time", help="How long it holds: 90s, 12h, 30d, 1y; else for ever.")
 @click.option("-sk", "--secret-key", help=_KEY_HELP)
 @click.option("-pk", "--private-key", "private", help=_KEY_HELP)
+@click.option("--issuer", help="Who makes the token: its claim iss.")
 @click.option("-hs", "--headers", multiple=True, metavar="KEY=VALUE", help="Such as kid=NAME.")
 def create(
     *,
@@ -86,6 +87,7 @@ def create(
     expiry_time: str | None,
     secret_key: str | None,
     private: str | None,
+    issuer: str | None,
     headers: tuple[str, ...],
 ) -> None:
     """Make a token, and print it."""
@@ -106,6 +108,7 @@ def create(
             key,
             algorithm or fitting,
             expiry_time=expiry_time,
+            issuer=issuer,
             headers={name: value for name, _, value in pairs},
         )
     )
@@ -117,12 +120,15 @@ def signed(
     algorithm: str,
     *,
     expiry_time: str | None = None,
+    issuer: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> str:
     """A token of ``role``. Raises InvalidValue."""
     import jwt  # noqa: PLC0415 - not for --help
 
     claims: dict[str, Any] = {"sub": role}
+    if issuer is not None:
+        claims["iss"] = issuer
     if expiry_time is not None:
         claims["exp"] = int(_now_s() + span_of(expiry_time).total_seconds())
     try:

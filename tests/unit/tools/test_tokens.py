@@ -31,11 +31,11 @@ def keys(request, tmp_path):
 
 def test_a_token_that_was_made_is_valid_and_shows_what_it_says(keys):
     signs, checks = keys
-    made = run("create", "--subject", "me", *signs, "-hs", "kid=mine").output.strip()
+    made = run("create", "-s", "me", "--issuer", "i", *signs, "-hs", "kid=mine").output.strip()
     assert run("validate", made, *checks).output == "It is a token of the role me, for ever\n"
     header, _, claims = run("show", "--stdin", stdin=f"{made}\n").output.splitlines()
     assert json.loads(header)["kid"] == "mine"
-    assert json.loads(claims) == {"sub": "me"}
+    assert json.loads(claims) == {"sub": "me", "iss": "i"}
     with pytest.raises(NotAuthenticated, match="not valid"):
         run("validate", f"{made[:-8]}AAAAAAAA", *checks)
 

@@ -37,12 +37,19 @@ def sign_in(shared: Shared, authentication: Authentication) -> SignIn:
     return sign_in
 
 
-def authorization_service(config: Config, resources: Resources) -> AuthorizationService | None:
+def authorization_service(
+    config: Config, resources: Resources, authentication: Authentication | None
+) -> AuthorizationService | None:
     """What says which role may do what; None where everybody may do everything."""
     auth = config.auth
     if not auth.authorization:
         return None
-    rules = AuthorizationRules(frozenset(auth.superusers), wildcards=auth.wildcards)
+    assert authentication is not None, "the configuration is refused without"
+    rules = AuthorizationRules(
+        frozenset(auth.superusers),
+        wildcards=auth.wildcards,
+        tenant_roles=authentication.tenant_roles,
+    )
     return AuthorizationService(rules, resources)
 
 

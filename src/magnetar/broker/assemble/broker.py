@@ -54,7 +54,7 @@ async def running_broker(
         stack.push_async_callback(tasks.close)
         shared = Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
         services = await open_services(shared, _address(config, listeners), files)
-        authorization = authorization_service(config, services.resources)
+        authorization = authorization_service(config, services.resources, authentication)
         if authorization is not None:
             services.authorization = RouteAuthorization(authorization)
         broker = Broker(

@@ -2,9 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from magnetar.errors import MagnetarError, NotAuthenticated
+
+from .tenant_roles import TenantRoles
+
+if TYPE_CHECKING:
+    from .tenant_issuers import TenantIssuers
 
 NO_METHODS: Final = frozenset({"", "none"})
 """What a client calls its method when it shows nothing."""
@@ -23,6 +28,7 @@ class Identity(NamedTuple):
 
     role: str
     expires_at_ms: int | None = None
+    tenant: str = ""  # Whose own issuer says so; "": it is the broker's operator who does.
 
 
 class AuthenticationProvider(Protocol):
@@ -41,9 +47,15 @@ class Authentication:
     """The providers of a broker."""
 
     def __init__(
-        self, providers: Iterable[AuthenticationProvider], *, anonymous_role: str = ""
+        self,
+        providers: Iterable[AuthenticationProvider],
+        *,
+        anonymous_role: str = "",
+        issuers: "TenantIssuers | None" = None,
     ) -> None:
         """``anonymous_role`` is that of clients that show nothing; "": they are refused."""
+        self._issuers = issuers
+        self.tenant_roles = TenantRoles() if issuers is None else issuers.roles
         self._providers = {provider.method: provider for provider in providers}
         self._anonymous_role = anonymous_role
         self.succeeded: Counter[str] = Counter()  # By method.
@@ -59,7 +71,9 @@ class Authentication:
         if provider is not None:
             return await self._counted(provider, credentials)
         if self._anonymous_role:
-            return Identity(self._anonymous_role)
+            identity = Identity(self._anonymous_role)
+            self._check_issuer(identity)
+            return identity
         self.failed["none"] += 1
         if credentials.method in NO_METHODS:
             raise NotAuthenticated(f"no credentials were shown: {self._remedy()}")
@@ -72,11 +86,26 @@ class Authentication:
     ) -> Identity:
         try:
             identity = await provider.authenticate(credentials)
+            self._check_issuer(identity)
         except MagnetarError:
             self.failed[provider.method] += 1
             raise
         self.succeeded[provider.method] += 1
         return identity
+
+    def renew(self) -> None:
+        """Look whether tenants have other issuers now."""
+        if self._issuers is not None:
+            self._issuers.renew()
+
+    def _check_issuer(self, identity: Identity) -> None:
+        """Raise NotAuthenticated for a role that another issuer has to itself."""
+        tenant = self.tenant_roles.tenant_of(identity.role)
+        if tenant != identity.tenant:
+            raise NotAuthenticated(
+                f"roles that end with @{tenant} are given by that tenant's own issuer only "
+                "(tenantTokenIssuers)"
+            )
 
     async def close(self) -> None:
         for provider in self._providers.values():

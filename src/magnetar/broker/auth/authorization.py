@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from magnetar.broker.auth.access import Access
+from magnetar.broker.auth.tenant_roles import TenantRoles
 from magnetar.model.names import TopicName
 from magnetar.model.policy_values import AuthPolicies, SubscriptionAuthMode
 
@@ -64,22 +65,27 @@ class AuthorizationRules:
 
     superusers: frozenset[str] = frozenset()
     wildcards: bool = False  # A granted role may begin or end with ``*``.
+    tenant_roles: TenantRoles = field(default_factory=TenantRoles)
 
     def allow(self, who: Principal, access: Access, grants: Grants) -> bool:
         """Whether the role has this access, and its proxy too; one without a name has none."""
         return all(role and self._allow(role, access, grants) for role in _roles(who))
 
+    def bar(self, who: Principal, access: Access, tenant: str) -> bool:
+        """Whether nothing that is granted in a tenant would help, as a role is another's."""
+        return self.tenant_roles.bar(_roles(who), access, tenant)
+
     def prefix_missed(self, who: Principal, grants: Grants) -> str:
         """The role that the name of the subscription should begin with, and does not; or ""."""
         if grants.mode is SubscriptionAuthMode.PREFIX and grants.subscription.strip():
             for role in _roles(who):
-                free = role in self.superusers or role in grants.admins
+                free = self._is_superuser(role) or role in grants.admins
                 if not free and not grants.subscription.startswith(role):
                     return role
         return ""
 
     def _allow(self, role: str, access: Access, grants: Grants) -> bool:
-        if access in (Access.PUBLIC, Access.AUTHENTICATED) or role in self.superusers:
+        if access in (Access.PUBLIC, Access.AUTHENTICATED) or self._is_superuser(role):
             return True
         if access is Access.SUPERUSER:
             return False
@@ -91,6 +97,9 @@ class AuthorizationRules:
             return self._granted(role, _ON_NAMESPACE[access], (grants.auth.namespace,))
         on = () if grants.topic is None else _holders(grants.auth, grants.topic)
         return access in _ON_TOPIC and self._granted(role, _ON_TOPIC[access], on)
+
+    def _is_superuser(self, role: str) -> bool:
+        return role in self.superusers and not self.tenant_roles.tenant_of(role)
 
     def _may_subscribe(self, role: str, grants: Grants) -> bool:
         """A subscription that has a list of roles is theirs; others are whose may consume."""

@@ -37,12 +37,12 @@ class AuthorizationService:
         """
         if self.rules.allow(who, access, Grants()):
             return True
-        if access is Access.SUPERUSER:
-            return False
         if topic is not None:
             namespace = topic.namespace
         if namespace is not None:
             tenant = namespace.tenant
+        if access is Access.SUPERUSER or self.rules.bar(who, access, tenant):
+            return False
         info = await self._resources.tenant(tenant) if tenant else None
         if info is None:
             raise TenantNotFound("Tenant does not exist")

@@ -1,4 +1,7 @@
-"""The keys of a JSON Web Key Set, from a file or from the server of who signs tokens."""
+"""The public keys of who signs tokens, from a file or from a server.
+
+They are a JSON Web Key Set, or a single key in PEM or DER.
+"""
 
 import asyncio
 import json
@@ -14,7 +17,7 @@ from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, NotAuthenticated
 from magnetar.tasks import Tasks
 
-from .token import ELLIPTIC, RSA, RSA_BITS, TokenKey
+from .token import ELLIPTIC, RSA, RSA_BITS, TokenKey, public_key
 from .watched_file import WatchedFile
 
 log = logging.getLogger(__name__)
@@ -29,12 +32,13 @@ SETTING: Final = "tokenJwks"
 class KeySet:
     """Finds the key of a token by its ``kid``."""
 
-    def __init__(self, where: str, clock: Clock) -> None:
+    def __init__(self, where: str, clock: Clock, *, setting: str = SETTING) -> None:
         """``where``: a file, its content as ``data:``, or a URL. Raises InvalidValue."""
+        self._setting = setting
         self._url = where if where.startswith(("http://", "https://")) else ""
         if self._url and "@" in urlsplit(where).netloc:
             raise InvalidValue(
-                f"{SETTING} has a user or a password in its URL, which logs and the configuration "
+                f"{setting} has a user or a password in its URL, which logs and the configuration "
                 "would show: use a URL that asks for none"
             )
         self._clock = clock
@@ -43,8 +47,8 @@ class KeySet:
         self._fetched_at = float("-inf")
         self._keys: list[tuple[str | None, TokenKey]] = []
         if not self._url:
-            self._file = WatchedFile(SETTING, where)
-            self._keys = read_key_set(self._file.read())
+            self._file = WatchedFile(setting, where)
+            self._keys = self._read(self._file.read())
         elif where.startswith("http:") and not is_loopback(urlsplit(where).hostname or ""):
             log.warning(
                 "authentication.keys_over_http %s: who is in between can make any token; use "
@@ -55,7 +59,7 @@ class KeySet:
     async def find(self, header: Mapping[str, Any]) -> TokenKey | None:
         """The key for the header of a token. Raises NotAuthenticated while there are none."""
         if not self._url:
-            self._keys = self._file.read_if_changed(read_key_set) or self._keys
+            self._keys = self._file.read_if_changed(self._read) or self._keys
             return self._of(header)
         age_s = self._clock.now() - self._fetched_at
         key = self._of(header)
@@ -71,12 +75,19 @@ class KeySet:
     async def close(self) -> None:
         await self._tasks.close()
 
+    def _read(self, content: bytes) -> list[tuple[str | None, TokenKey]]:
+        return read_key_set(content, self._setting)
+
     def _of(self, header: Mapping[str, Any]) -> TokenKey | None:
-        """A token without ``kid`` is for the only key of its algorithm."""
+        """A token without ``kid`` is for the only key of its algorithm, one with it for its own.
+
+        A key without ``kid`` is for both.
+        """
         algorithm, kid = header.get("alg"), header.get("kid")
         fitting = [each for each in self._keys if algorithm in each[1].algorithms]
         if kid is not None:
-            fitting = [each for each in fitting if each[0] == kid]
+            named = [each for each in fitting if each[0] == kid]
+            fitting = named or [each for each in fitting if each[0] is None]
         return fitting[0][1] if len(fitting) == 1 else None
 
     async def _fetch_once(self) -> None:
@@ -88,7 +99,7 @@ class KeySet:
     async def _fetch(self) -> None:
         """Fetch the set; if that fails the keys there are stay."""
         try:
-            self._keys = read_key_set(await _content_of(self._url))
+            self._keys = self._read(await _content_of(self._url))
         except (InvalidValue, OSError, TimeoutError) as error:
             log.warning("authentication.keys_not_fetched url=%s error=%s", self._url, error)
         finally:
@@ -96,16 +107,33 @@ class KeySet:
             self._fetching = None
 
 
-def read_key_set(content: bytes) -> list[tuple[str | None, TokenKey]]:
-    """The public keys of a set by their ``kid``, those for signatures. Raises InvalidValue."""
+def read_key_set(content: bytes, setting: str = SETTING) -> list[tuple[str | None, TokenKey]]:
+    """The public keys of a set by their ``kid``, those for signatures. Raises InvalidValue.
+
+    What is no JSON is a single key, without a ``kid``.
+    """
+    if not content.lstrip().startswith((b"{", b"[")):
+        return [(None, _single(content, setting))]
     try:
         found = [_key(each) for each in json.loads(content)["keys"]]
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise InvalidValue(f'{SETTING} is no JSON Web Key Set: {{"keys": [...]}}') from None
+        raise InvalidValue(f'{setting} is no JSON Web Key Set: {{"keys": [...]}}') from None
     keys = [key for key in found if key is not None]
     if not keys:
-        raise InvalidValue(f"{SETTING} has no public key of RSA or an elliptic curve")
+        raise InvalidValue(f"{setting} has no public key of RSA or an elliptic curve")
     return keys
+
+
+def _single(content: bytes, setting: str) -> TokenKey:
+    for algorithm in (RSA[0], ELLIPTIC[0]):
+        try:
+            return public_key(content, algorithm)
+        except InvalidValue:
+            continue
+    raise InvalidValue(
+        f"{setting} is neither a JSON Web Key Set nor a public key in PEM or DER, of RSA with "
+        f"{RSA_BITS} bits or more or of P-256, P-384 or P-521"
+    )
 
 
 def _key(described: Mapping[str, Any]) -> tuple[str | None, TokenKey] | None:

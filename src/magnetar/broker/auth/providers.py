@@ -11,6 +11,7 @@ from .key_text import read_key
 from .tls import TlsProvider
 
 if TYPE_CHECKING:
+    from .tenant_issuers import TenantIssuers
     from .token import TokenKey
 
 
@@ -18,12 +19,28 @@ def authentication_of(settings: AuthSettings, clock: Clock) -> Authentication | 
     """What checks who clients are; None where nobody is asked. Raises InvalidValue."""
     if not settings.enabled:
         return None
-    makers = {"token": _token, "basic": _basic, "tls": _tls}
-    providers = [makers[method](settings, clock) for method in dict.fromkeys(settings.methods)]
-    return Authentication(providers, anonymous_role=settings.anonymous_role)
+    issuers = _issuers(settings, clock)
+    makers = {
+        "token": lambda: _token(settings, clock, issuers),
+        "basic": lambda: _basic(settings),
+        "tls": TlsProvider,
+    }
+    providers = [makers[method]() for method in dict.fromkeys(settings.methods)]
+    return Authentication(providers, anonymous_role=settings.anonymous_role, issuers=issuers)
 
 
-def _token(settings: AuthSettings, clock: Clock) -> AuthenticationProvider:
+def _issuers(settings: AuthSettings, clock: Clock) -> "TenantIssuers | None":
+    if not settings.tenant_issuers:
+        return None
+    kind = import_module("magnetar.broker.auth.tenant_issuers").TenantIssuers
+    own = {*settings.superusers, *settings.proxy_roles, settings.anonymous_role}
+    issuers: TenantIssuers = kind(settings.tenant_issuers, clock, own=own)
+    return issuers
+
+
+def _token(
+    settings: AuthSettings, clock: Clock, issuers: "TenantIssuers | None"
+) -> AuthenticationProvider:
     token = import_module("magnetar.broker.auth.token")
     fixed: list[TokenKey] = []
     if settings.token_secret_key:
@@ -41,15 +58,11 @@ def _token(settings: AuthSettings, clock: Clock) -> AuthenticationProvider:
         audience=settings.token_audience,
         clock_skew_s=settings.token_clock_skew_s,
     )
-    provider: AuthenticationProvider = token.TokenProvider(keys, rules, clock)
+    provider: AuthenticationProvider = token.TokenProvider(keys, rules, clock, issuers)
     return provider
 
 
-def _basic(settings: AuthSettings, _: Clock) -> AuthenticationProvider:
+def _basic(settings: AuthSettings) -> AuthenticationProvider:
     kind = import_module("magnetar.broker.auth.basic").BasicProvider
     provider: AuthenticationProvider = kind(settings.basic_file)
     return provider
-
-
-def _tls(_settings: AuthSettings, _clock: Clock) -> AuthenticationProvider:
-    return TlsProvider()

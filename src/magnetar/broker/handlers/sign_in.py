@@ -99,6 +99,7 @@ class SignIn:
         """Ask for new credentials, for ever, where the old ones ended."""
         while True:
             await self._clock.sleep(interval_s)
+            self._authentication.renew()
             now_ms = self._clock.wall_ms()
             for session, ending in list(self._ending.items()):
                 if ending.expires_at_ms < now_ms:

@@ -22,6 +22,7 @@ _CHECKED: Final = (
     "tokenSecretKey",
     "tokenPublicKey",
     "tokenJwks",
+    "tenantTokenIssuers",
     "basicAuthConf",
 )
 """What makes no sense while nobody is asked who it is, unless that was said in so many words."""
@@ -91,6 +92,12 @@ class AuthSettings:
         "tokenJwks",
         "",
         "keys of tokens by their kid: a file or an http(s) URL of a JSON Web Key Set; not Pulsar's",
+    )
+    tenant_issuers: str = setting(
+        "tenantTokenIssuers",
+        "",
+        "file of the issuers that tenants bring, and their keys, in JSON (docs/security.md); not "
+        "Pulsar's",
     )
     token_claim: str = setting("tokenAuthClaim", "sub", "the claim of a token that has the role")
     token_audience_claim: str = setting(
@@ -170,6 +177,13 @@ def refusals(auth: AuthSettings, sources: Mapping[str, str]) -> list[str]:
     if auth.authorization and not auth.superusers:
         remedy = f"nobody could grant anything: name superUserRoles, too; {_INIT}"
         found.append(("authorizationEnabled", "true", remedy))
+    if auth.tenant_issuers and auth.enabled and not auth.authorization:
+        remedy = "nothing would confine whom tenants let in: set authorizationEnabled=true, too"
+        found.append(("tenantTokenIssuers", auth.tenant_issuers, remedy))
+    if auth.tenant_issuers and auth.enabled and "token" not in auth.methods:
+        remedy = "nothing checks tokens: name AuthenticationProviderToken in "
+        remedy += "authenticationProviders, too"
+        found.append(("tenantTokenIssuers", auth.tenant_issuers, remedy))
     if "*" in auth.superusers:
         remedy = "* is no wildcard there, as in Pulsar: name the roles"
         found.append(("superUserRoles", ",".join(auth.superusers), remedy))
@@ -184,7 +198,7 @@ def _without_keys(auth: AuthSettings) -> list[tuple[str, str, str]]:
     found = []
     providers = ",".join(auth.providers)
     if "token" in auth.methods and not (
-        auth.token_secret_key or auth.token_public_key or auth.token_jwks
+        auth.token_secret_key or auth.token_public_key or auth.token_jwks or auth.tenant_issuers
     ):
         remedy = f"set tokenSecretKey, tokenPublicKey or tokenJwks; {_INIT}"
         found.append(("authenticationProviders", providers, remedy))

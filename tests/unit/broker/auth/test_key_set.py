@@ -4,6 +4,7 @@ import json
 import jwt
 import pytest
 from aiohttp import web
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from support.clock import ManualClock
@@ -52,6 +53,20 @@ async def test_keys_of_a_file_are_found_by_their_name_and_read_again(tmp_path):
     with pytest.raises(NotAuthenticated):
         await who(keys, signed(FIRST, "first"))
     await keys.close()
+
+
+async def test_a_key_alone_is_for_any_token_of_its_algorithm(tmp_path):
+    kind = serialization.PublicFormat.SubjectPublicKeyInfo
+    for key in (FIRST, SECOND):
+        for encoding in (serialization.Encoding.PEM, serialization.Encoding.DER):
+            file = tmp_path / "key"
+            file.write_bytes(key.public_key().public_bytes(encoding, kind))
+            keys = KeySet(str(file), ManualClock())
+            for shown in (signed(key), signed(key, "any")):
+                assert await who(keys, shown) == Identity("me")
+            with pytest.raises(NotAuthenticated):
+                await who(keys, signed(SECOND if key is FIRST else FIRST))
+            await keys.close()
 
 
 async def test_keys_of_a_server_are_fetched_when_they_are_missed_and_now_and_then():

@@ -33,6 +33,18 @@ def test_providers_have_pulsars_names_with_or_without_their_package():
             "set basicAuthConf to a file",
         ),
         ({**TAKES_TOKENS, "functionsWorkerEnabled": "true"}, "its worker has to sign in, too"),
+        ({**TAKES_TOKENS, "tenantTokenIssuers": "/i"}, "nothing would confine whom tenants let"),
+        (
+            {
+                "authenticationEnabled": "true",
+                "authenticationProviders": PROVIDER + "Tls",
+                "authorizationEnabled": "true",
+                "superUserRoles": "admin",
+                "tenantTokenIssuers": "/i",
+            },
+            "nothing checks tokens: name AuthenticationProviderToken",
+        ),
+        ({"tenantTokenIssuers": "/i"}, "asks nobody without authenticationEnabled=true"),
         ({"superUserRoles": "admin"}, "asks nobody without authenticationEnabled=true"),
         ({"tokenSecretKey": "s3cret"}, "asks nobody without authenticationEnabled=true"),
     ],
