@@ -55,6 +55,11 @@ class EntryTraits:
             self._slots = {}
         return self._slots
 
+    @property
+    def corrupt(self) -> set[int]:
+        """The indexes of entries whose metadata nobody can read."""
+        return {index for index, seen in self.unusual.items() if seen is None}
+
     def chunks_of(self, indexes: Container[int]) -> int:
         """How many of these entries are chunks of larger messages."""
         return sum(

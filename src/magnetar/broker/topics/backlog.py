@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.topics.consumer import messages_of
-from magnetar.broker.topics.dispatch_loop import ack_sets_of
+from magnetar.broker.topics.entry_delivery import ack_sets_of
 from magnetar.clock import Clock
 from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.model.position import Position

@@ -11,8 +11,9 @@ from magnetar.model.policies import Policies
 class Dispatch(Protocol):
     """Serves a subscription from its first consumer until the last one is gone."""
 
-    over_unacked_limit: bool
-    """Nothing is delivered: too much is unacknowledged on the subscription."""
+    @property
+    def over_unacked_limit(self) -> bool:
+        """Nothing is delivered: too much is unacknowledged on the subscription."""
 
     @property
     def strategy(self) -> Strategy[Consumer]: ...

@@ -296,7 +296,7 @@ def _readable(traits: EntryTraits, entries: int) -> Sequence[int]:
     """All entries but those whose metadata is corrupt."""
     if not traits.unusual:
         return range(entries)
-    corrupt = {index for index, seen in traits.unusual.items() if seen is None}
+    corrupt = traits.corrupt
     return [index for index in range(entries) if index not in corrupt]
 
 

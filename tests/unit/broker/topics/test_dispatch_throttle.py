@@ -113,19 +113,6 @@ async def test_a_new_consumer_is_woken_although_the_last_one_left_while_it_waite
     assert len(end.got()) == 4
 
 
-async def test_a_subscription_without_a_backlog_may_be_spared(open_bench, clock, monkeypatch):
-    monkeypatch.setattr("magnetar.broker.topics.dispatch_loop.CAUGHT_UP_ENTRIES_MAX", 10)
-    bench = await open_bench(clock=clock, dispatch_rate=DispatchRate(2), throttle_caught_up=False)
-    end, subscription, consumer = await bench.consumer(EXCLUSIVE)
-    await publish(bench, 9)
-    assert len(end.got()) == 9
-    await publish(bench, 9)
-    assert len(end.got()) == 11
-    subscription.acknowledge_cumulative(consumer, end.positions()[-1])
-    await clock.advance(1)
-    assert len(end.got()) == 18, "the backlog is short again"
-
-
 async def test_a_limit_above_what_is_published_lets_the_backlog_go_at_its_own_pace(
     open_bench, clock
 ):

@@ -5,7 +5,6 @@ import weakref
 
 import pytest
 
-from magnetar.model.policies import Policies
 from magnetar.model.subscriptions import SubscriptionType
 
 SHARED = SubscriptionType.SHARED
@@ -162,41 +161,6 @@ async def test_a_consumer_stops_at_its_unacked_limit_and_goes_on_at_half(open_be
     subscription.acknowledge(consumer, [end.positions()[1]])
     await end.until(lambda e: len(e.got()) == 5)
     assert consumer.permits == 10 - 5 + 5
-
-
-async def test_reading_stops_at_the_subscriptions_unacked_limit(open_bench):
-    bench = await open_bench(unacked_per_subscription_max=4)
-    end, subscription, consumer = await bench.consumer(SHARED, permits=4)
-    await bench.publish(*"abcd")
-    await end.until(lambda e: len(e.got()) == 4)
-    subscription.flow(consumer, 4)
-    await bench.publish("e")
-    assert end.got() == list("abcd")
-    subscription.acknowledge(consumer, end.positions()[:3])
-    await end.until(lambda e: e.got() == list("abcde"))
-
-
-@pytest.mark.parametrize("limit", ["unacked_per_consumer_max", "unacked_per_subscription_max"])
-async def test_a_limit_of_one_message_lets_them_through_one_by_one(open_bench, limit):
-    bench = await open_bench(**{limit: 1})
-    end, subscription, consumer = await bench.consumer(SHARED)
-    await bench.publish("a")
-    await bench.publish("b")
-    await end.until(lambda e: e.got() == ["a"])
-    subscription.acknowledge(consumer, [end.positions()[0]])
-    await end.until(lambda e: e.got() == ["a", "b"])
-
-
-@pytest.mark.parametrize("limit", ["unacked_per_consumer_max", "unacked_per_subscription_max"])
-async def test_another_unacked_limit_acts_on_who_is_connected(open_bench, limit):
-    bench = await open_bench()
-    end, *_ = await bench.consumer(SHARED, permits=10)
-    bench.topic.apply(Policies(**{limit: 2}))
-    for text in "abcdef":
-        await bench.publish(text)
-    assert end.got() == ["a", "b"]
-    bench.topic.apply(Policies())
-    assert end.got() == list("abcdef")
 
 
 async def test_all_chunks_of_a_message_go_to_one_consumer(bench, make_entry):
