@@ -98,7 +98,8 @@ soak-semantics: $(SOAK) ## every feature at once for 10 minutes, with kills: wha
 	$(PY) -m bench.soak.semantics $(ARGS)
 
 schemathesis: $(READY)  ## many requests for every operation of the OpenAPI document; ten minutes
-	SCHEMATHESIS_EXAMPLES=40 SCHEMATHESIS_OPERATIONS=1000 $(PY) -m pytest tests/fuzz/test_admin_document.py $(ARGS)
+	SCHEMATHESIS_SEED=$${SCHEMATHESIS_SEED:-$$(date +%s)} SCHEMATHESIS_EXAMPLES=40 \
+		SCHEMATHESIS_OPERATIONS=1000 $(PY) -m pytest tests/fuzz/test_admin_document.py $(ARGS)
 
 fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)

@@ -77,7 +77,6 @@ TESTED_ELSEWHERE = {
     "tools/messaging/receive.py": "tests/unit/tools/messaging/test_commands.py",
     "tools/messaging/shown.py": "tests/unit/tools/messaging/test_commands.py",
     "tools/perf/consuming.py": "tests/unit/tools/perf/test_command.py, as the next ones",
-    "tools/perf/producing.py": "tests/unit/tools/perf/test_command.py",
     "tools/perf/running.py": "tests/unit/tools/perf/test_command.py",
     "tools/functions/api.py": "tests/functions/test_functions_command.py, with a broker",
     "tools/functions/command.py": "tests/functions/test_functions_command.py",

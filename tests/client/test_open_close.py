@@ -2,6 +2,8 @@
 
 import gc
 
+import pytest
+
 from magnetar import Client
 from magnetar.client import blocking
 
@@ -9,6 +11,17 @@ WARM_UP = 20
 CYCLES = 100
 OBJECTS_MAX = 100
 """In all: as many as an object of each cycle that stays. The broker is in this process, too."""
+ATTEMPTS = 3
+"""What others in this process make meanwhile, they make once. What a cycle keeps, each does."""
+
+
+@pytest.fixture(autouse=True)
+def _frozen():
+    """Objects of other tests are not counted, which would take longer than the test."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def kept():
@@ -31,10 +44,13 @@ async def test_the_asyncio_client_keeps_nothing_of_what_is_closed(broker, topic)
 
         for _ in range(WARM_UP):
             await cycle()
-        before = kept()
-        for _ in range(CYCLES):
-            await cycle()
-        assert kept() - before < OBJECTS_MAX
+        more = []
+        while not more or (more[-1] >= OBJECTS_MAX and len(more) < ATTEMPTS):
+            before = kept()
+            for _ in range(CYCLES):
+                await cycle()
+            more.append(kept() - before)
+        assert more[-1] < OBJECTS_MAX, more
 
 
 def test_the_blocking_client_keeps_nothing_of_what_is_closed_or_dropped(broker, topic):
@@ -49,7 +65,10 @@ def test_the_blocking_client_keeps_nothing_of_what_is_closed_or_dropped(broker, 
 
         for _ in range(WARM_UP):
             cycle()
-        before = kept()
-        for _ in range(CYCLES):
-            cycle()
-        assert kept() - before < OBJECTS_MAX
+        more = []
+        while not more or (more[-1] >= OBJECTS_MAX and len(more) < ATTEMPTS):
+            before = kept()
+            for _ in range(CYCLES):
+                cycle()
+            more.append(kept() - before)
+        assert more[-1] < OBJECTS_MAX, more

@@ -1,12 +1,11 @@
 """Requests that the OpenAPI document allows, and others: none is a failure of ours.
 
-``make schemathesis`` makes many for every operation; here there are a few for some of them, other
-ones each day. Something of each kind exists, so that requests get behind the first check.
+``make schemathesis`` makes many for every operation; here there are a few for some of them, always
+the same. Something of each kind exists, so that requests get behind the first check.
 """
 
 import os
 import random
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -22,7 +21,7 @@ from magnetar.testing.local_broker import BrokerThread
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "2"))
 OPERATIONS = int(os.environ.get("SCHEMATHESIS_OPERATIONS", "20"))
-TODAY = int(os.environ.get("SCHEMATHESIS_SEED", str(int(time.time()) // 86_400)))
+SEED = int(os.environ.get("SCHEMATHESIS_SEED", "14"))
 
 ENDLESS = {"/admin/v2/magnetar/events", "{topic}/messages/tail"}
 EXISTING = {
@@ -54,7 +53,7 @@ def chosen():
     schema = schemathesis.openapi.from_dict(document(ROUTES, version="0"))
     found = [each.ok() for each in schema.get_all_operations()]
     found = [each for each in found if not each.path.endswith(tuple(ENDLESS))]
-    random.Random(TODAY).shuffle(found)
+    random.Random(SEED).shuffle(found)
     return found[:OPERATIONS]
 
 
@@ -81,11 +80,12 @@ def answered(session, *asked, **more):
 
 @pytest.mark.parametrize("operation", chosen(), ids=lambda each: each.label)
 def test_no_request_is_a_failure_of_ours(operation, web_url, session):
+    print(f"SCHEMATHESIS_SEED={SEED}")
     for method, path, body in MADE:
         with answered(session, method, f"{web_url}{path}", json=body):
             pass
 
-    @seed(TODAY)
+    @seed(SEED)
     @settings(
         max_examples=EXAMPLES,
         deadline=None,

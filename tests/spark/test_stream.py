@@ -1,7 +1,6 @@
 """Streams from topic to topic: restarts, limits, lost data. One test waits for a trimmed topic."""
 
 import json
-import urllib.request
 from threading import Event
 
 import pytest
@@ -133,45 +132,50 @@ def test_a_micro_batch_that_failed_is_read_again_as_it_was(spark, client, broker
     assert [len(values) for _, values in seen] == [100, 100, 50]
 
 
-def test_the_subscription_follows_one_message_behind(client, stream, topic):
+def test_the_subscription_follows_one_message_behind(client, broker, stream, topic):
     """Spark tells of a micro-batch when the next one begins: here of the first of two."""
     send(client, topic, range(20), batching=False)
     stream.run(subscription="follower", maxMessagesPerTrigger="10")
+    until_free(broker, topic, "follower")
     with client.subscribe(topic, "follower") as consumer:
         assert int(consumer.receive(10.0).data) == 9
 
 
+def path_of(topic):
+    return f"persistent/public/default/{TopicName.parse(topic).local}"
+
+
 def subscriptions(broker, topic):
-    local = TopicName.parse(topic).local
-    url = f"{broker.web_url}/admin/v2/persistent/public/default/{local}/subscriptions"
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return json.load(answer)
+    return ask(broker, "GET", f"{path_of(topic)}/subscriptions")
+
+
+def stats_of(broker, topic, subscription):
+    return ask(broker, "GET", f"{path_of(topic)}/stats")["subscriptions"][subscription]
+
+
+def until_free(broker, topic, subscription):
+    """Until the planner of a query that is over, an exclusive consumer, is gone."""
+    wait_until(
+        lambda: stats_of(broker, topic, subscription)["consumers"],
+        "Spark ends a query's planner, a process of its own, after the query",
+        met=lambda consumers: not consumers,
+    )
 
 
 def test_the_backlog_shrinks_with_each_micro_batch_and_may_be_removed(
     client, broker, stream, topic
 ):
     send(client, topic, range(40), batching=False)
-    path = f"persistent/public/default/{TopicName.parse(topic).local}"
-
-    def follower():
-        return ask(broker, "GET", f"{path}/stats")["subscriptions"]["follower"]
-
     progress = stream.run(subscription="follower", maxMessagesPerTrigger="10")
     held = [lag(one).subscription_entries[topic] for one in progress]
     assert held[0] == 40
     assert held == sorted(held, reverse=True)
     # Spark tells of the last micro-batch when the query starts again.
-    assert follower()["msgBacklog"] == 11
+    assert stats_of(broker, topic, "follower")["msgBacklog"] == 11
     stream.run(subscription="follower")
-    assert follower()["msgBacklog"] == 1
-    wait_until(
-        lambda: follower()["consumers"],
-        "Spark ends a query's planner, a process of its own, after the query",
-        met=lambda consumers: not consumers,
-        timeout_s=20,
-    )
-    ask(broker, "DELETE", f"{path}/subscription/follower")
+    assert stats_of(broker, topic, "follower")["msgBacklog"] == 1
+    until_free(broker, topic, "follower")
+    ask(broker, "DELETE", f"{path_of(topic)}/subscription/follower")
     assert subscriptions(broker, topic) == []
 
 
@@ -210,10 +214,7 @@ def test_what_a_query_has_not_read_is_there_after_a_broker_restart(spark, tmp_pa
 
 
 def recreate(broker, topic):
-    url = f"{broker.web_url}/admin/v2/persistent/public/default/{TopicName.parse(topic).local}"
-    request = urllib.request.Request(f"{url}?force=true", method="DELETE")
-    with urllib.request.urlopen(request, timeout=10):
-        pass
+    ask(broker, "DELETE", f"{path_of(topic)}?force=true")
 
 
 def test_messages_that_are_gone_unread_stop_the_query(client, broker, stream, topic):

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import subprocess
 import sys
 
 import pytest
@@ -44,12 +45,17 @@ def test_one_look_for_scripts(broker):
 
 def test_a_screen_that_follows_keys(broker):
     """In a terminal of its own, as its user would have it."""
-    child, terminal = pty.fork()
-    if child == 0:
-        words = ["-m", "magnetar.tools.cli", "top", "--interval", "0.05"]
-        os.environ["PULSAR_ADMIN_URL"] = broker.web_url
-        os.environ.update(COLUMNS="150", LINES="30", TERM="xterm")
-        os.execv(sys.executable, [sys.executable, *words])
+    terminal, theirs = pty.openpty()
+    shown = {"COLUMNS": "150", "LINES": "30", "TERM": "xterm"}
+    top = subprocess.Popen(
+        [sys.executable, "-m", "magnetar.tools.cli", "top", "--interval", "0.05"],
+        env={**os.environ, "PULSAR_ADMIN_URL": broker.web_url, **shown},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
 
     def until(expected):
         seen = b""
@@ -61,9 +67,8 @@ def test_a_screen_that_follows_keys(broker):
     until(b"filter: alone")
     os.write(terminal, b"q")
     until(b"\x1b[?1049l")  # The screen from before comes back.
-    _, status = os.waitpid(child, 0)
+    assert top.wait(20) == 0
     os.close(terminal)
-    assert status == 0
 
 
 def test_who_may_not_see_all_is_told_to_name_a_namespace():

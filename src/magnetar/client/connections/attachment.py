@@ -105,6 +105,7 @@ class Attachment:
         self._since = 0.0  # When it was attached last, in seconds of the clock.
         self._tried: Connection | None = None  # The connection of the current attempt.
         self._limit: asyncio.Timeout | None = None  # Of ``start``, while that runs.
+        self._trouble: MagnetarError | None = None  # Why it is not attached now, as far as known.
 
     async def start(self, timeout_s: float) -> None:
         """Attach for the first time, trying again for at most ``timeout_s`` seconds.
@@ -149,12 +150,14 @@ class Attachment:
                     connection = await self.attached()
                     try:
                         return await request(connection)
-                    except ConnectionLost:
+                    except ConnectionLost as error:
+                        self._trouble = error
                         log.info("client.asks_again owner=%s", self._owner)
         except TimedOut:
             raise
         except TimeoutError:
-            raise TimedOut(f"{self._topic} did not answer within {timeout_s:g} s") from None
+            why = f": {self._trouble}" if self._trouble else ""
+            raise TimedOut(f"{self._topic} did not answer within {timeout_s:g} s{why}") from None
 
     def lost(self, connection: Connection) -> None:
         """Attach again, because ``connection`` serves the owner no longer."""
@@ -200,6 +203,7 @@ class Attachment:
                         self._failed(error)
                         return
                     log.info("client.attach_failed owner=%s error=%s", self._owner, error)
+                    self._trouble = error
                     if self._refused is not None:
                         self._refused(error)
                 else:
@@ -225,6 +229,7 @@ class Attachment:
             raise self.failure
         self._on(Event.ATTACHED)
         self._since = self._clock.now()
+        self._trouble = None
         self.connection = connection
         self._attached.set()
 

@@ -13,6 +13,7 @@ from magnetar.errors import (
     ConnectionLost,
     ConsumerBusy,
     NotReady,
+    TimedOut,
     TopicNotFound,
     UnknownFailure,
 )
@@ -182,3 +183,18 @@ async def test_closing_ends_every_attempt_and_wakes_who_waits(owner):
     owner.attachment.lost(owner.attached[0])
     await pass_time(1)
     assert len(owner.refusals) == left
+
+
+async def test_who_asks_a_broker_that_is_away_hears_why(owner):
+    await owner.attachment.start(5)
+
+    async def lose(connection):
+        owner.refusals = [NotReady("the broker is away")] * 10_000
+        owner.attachment.lost(connection)
+        raise ConnectionLost("it hung up")
+
+    asking = asyncio.create_task(owner.attachment.ask(lose, 60))
+    await until(lambda: owner.refusals)
+    await pass_time(60)
+    with pytest.raises(TimedOut, match="did not answer within 60 s: the broker is away"):
+        await asking
