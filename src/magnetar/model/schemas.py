@@ -100,3 +100,13 @@ class SchemaVersion(NamedTuple):
 
     number: int
     schema: SchemaInfo
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRefusal:
+    """A client whose schema did not fit; ``count`` were refused since the first remembered."""
+
+    client: str  # "producer" or "consumer".
+    reason: str
+    at_ms: int
+    count: int

@@ -25,6 +25,8 @@ COUNTED_S: Final = 10.0
 """How long tenants, namespaces and the free disk space are not asked for again."""
 WINDOW_S: Final = 60.0
 """Quantiles are those of the last one to two of these."""
+SYNCS_MIN: Final = 20
+"""Of fewer the quantiles say nothing about a disk."""
 TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
 
 _Totals: TypeAlias = tuple[int, int, int, int]
@@ -96,6 +98,10 @@ class _Windows:
         if now - self.began >= WINDOW_S:
             self.began, self.before, self.last = now, self.last, list(self.histogram.counts)
 
+    @property
+    def count(self) -> int:
+        return sum(self.histogram.counts) - sum(self.before)
+
     def shown(self) -> dict[str, float]:
         quantile_s, before = self.histogram.quantile_s, self.before
         return {
@@ -143,6 +149,13 @@ class Overview:
         while True:
             await self._clock.sleep(WINDOW_S)
             await self.look()
+
+    def sync_ms(self) -> tuple[float, float] | None:
+        """p50 and p99 of the log's syncs in the last minutes; None where there were too few."""
+        if self._sync is None or self._sync.count < SYNCS_MIN:
+            return None
+        said = self._sync.shown()
+        return said["p50Ms"], said["p99Ms"]
 
     def shown(self, look: Look, sight: Sight = None, **broker: Any) -> dict[str, Any]:
         """A look as JSON, as far as somebody sees; ``broker`` is shown with it.

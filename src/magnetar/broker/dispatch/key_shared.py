@@ -7,6 +7,7 @@ whoever has capacity again finds its entries without looking at others'.
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final, Generic
 
@@ -200,7 +201,10 @@ class KeyShared(Generic[C]):
             held_s = 0.0 if since is None else now - since
             return Blocked(Why.SLOT_DRAINS, holder.name, slot, held_s)
         owner = self._owner(slot)
-        return Blocked(Why.SLOT_UNOWNED, slot=slot) if owner is None else receiver_blocked(owner)
+        if owner is None:
+            return Blocked(Why.SLOT_UNOWNED, slot=slot)
+        found = receiver_blocked(owner)
+        return None if found is None else replace(found, slot=slot)
 
     def _line_of(self, slot: int | None) -> Hashable:
         if slot is None or slot in self.draining:

@@ -48,7 +48,7 @@ class SchemaRegistry:
         self, metadata: MetadataStore, clock: Clock, *, cache_size_max: int = CACHE_SIZE_MAX
     ) -> None:
         self._metadata = metadata
-        self._clock = clock
+        self.clock = clock
         self._cache_size_max = cache_size_max
         self._kept: dict[str, list[SchemaVersion]] = {}
         self._kept_size = 0
@@ -63,7 +63,7 @@ class SchemaRegistry:
 
     async def versions(self, topic: TopicName) -> Sequence[SchemaVersion]:
         """The versions of a topic since its schema was deleted last, the latest last."""
-        with self._counts(topic).get.counted(self._clock.now):
+        with self._counts(topic).get.counted(self.clock.now):
             found = await self._all(topic)
         after = max((at + 1 for at, each in enumerate(found) if each.schema.deleted), default=0)
         return found[after:]
@@ -113,7 +113,7 @@ class SchemaRegistry:
                 counts.incompatible += 1
                 raise
             counts.compatible += 1
-            with counts.put.counted(self._clock.now):
+            with counts.put.counted(self.clock.now):
                 number = await self._put_next(topic, schema)
             if number is not None:
                 return number
@@ -128,7 +128,7 @@ class SchemaRegistry:
             latest = await self.latest(topic)
             if latest is None or latest.schema.deleted:
                 return 0 if latest is None else latest.number
-            with self._counts(topic).delete.counted(self._clock.now):
+            with self._counts(topic).delete.counted(self.clock.now):
                 number = await self._put_next(topic, SchemaInfo(SchemaType.NONE, deleted=True))
             if number is not None:
                 return number
@@ -169,7 +169,7 @@ class SchemaRegistry:
             schema.type,
             schema.data,
             dict(schema.properties),
-            self._clock.wall_ms(),
+            self.clock.wall_ms(),
             schema.deleted,
         )
         try:

@@ -1,10 +1,13 @@
 """What producers and consumers may do with the schema they declare, by the policies of a topic."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition, same
+from magnetar.broker.schema.refusals import SchemaRefusals
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.topics.topic import Topic
 from magnetar.errors import IncompatibleSchema
@@ -39,6 +42,7 @@ class TopicSchemas:
         system: SchemaCompatibilityStrategy = SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE,
     ) -> None:
         """``system``: the strategy of system topics."""
+        self.refusals = SchemaRefusals()
         self._system = system
         self._registry = registry
         self._policies = policies
@@ -53,6 +57,10 @@ class TopicSchemas:
 
         Raises IncompatibleSchema, also for a producer without a schema where one is enforced.
         """
+        with self._noted(topic, "producer"):
+            return await self._of_producer(topic, schema)
+
+    async def _of_producer(self, topic: TopicName, schema: SchemaInfo | None) -> int | None:
         policies = await self._policies.of(topic)
         if schema is None or schema.type in _NO_SCHEMA:
             if schema is not None and schema.type is SchemaType.NONE:
@@ -75,6 +83,10 @@ class TopicSchemas:
 
         Raises IncompatibleSchema.
         """
+        with self._noted(topic.name, "consumer"):
+            await self._check_consumer(topic, schema)
+
+    async def _check_consumer(self, topic: Topic, schema: SchemaInfo | None) -> None:
         if schema is None or schema.type in _NO_SCHEMA:
             if schema is not None and schema.type is SchemaType.NONE:
                 await self._check_bytes(topic.name)
@@ -82,7 +94,7 @@ class TopicSchemas:
         check_definition(schema)
         existing = await self._registry.versions(topic.name)
         if not existing and not topic.producers and not topic.storage_bytes:
-            await self.of_producer(topic.name, schema)
+            await self._of_producer(topic.name, schema)
             return
         strategy = await self.strategy(topic.name)
         if strategy is SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE:
@@ -97,6 +109,15 @@ class TopicSchemas:
         if strategy not in _ALL_VERSIONS:
             strategy = SchemaCompatibilityStrategy.BACKWARD
         check_compatible(schema, existing, strategy)
+
+    @contextmanager
+    def _noted(self, topic: TopicName, client: str) -> Iterator[None]:
+        """Remember whom this refuses."""
+        try:
+            yield
+        except IncompatibleSchema as error:
+            self.refusals.note(topic, client, str(error), self._registry.clock.wall_ms())
+            raise
 
     async def _check_bytes(self, topic: TopicName) -> None:
         """Bytes, when they are declared as such, do not go with a topic that has a schema."""

@@ -19,8 +19,9 @@ from magnetar.broker.topics.diagnosis_facts import (
     ago_s,
     counted,
     duration,
+    place,
 )
-from magnetar.model.policy_values import BacklogQuotaPolicy
+from magnetar.broker.topics.diagnosis_publishing import PUBLISHING
 from magnetar.model.subscriptions import SubscriptionType
 
 HOARDED_SHARE: Final = 0.5
@@ -49,23 +50,6 @@ def _moves(facts: Facts) -> Finding:
         return Finding("caught-up", Severity.OK, "Nothing is wrong: everything is acknowledged.")
     text = f"Nothing is wrong: {counted(view.backlog, 'entry')} left, and nothing keeps them."
     return Finding("moving", Severity.OK, text)
-
-
-def _log(facts: Facts) -> Iterator[Finding]:
-    if facts.unwritable:
-        yield Finding(
-            "log-not-writable",
-            Severity.ERROR,
-            f"The broker's log takes nothing: {facts.unwritable}. Nothing can be published.",
-            "make room on the disk of dataDirectory, or mend it; the broker goes on by itself",
-        )
-    if facts.fenced:
-        yield Finding(
-            "topic-fenced",
-            Severity.ERROR,
-            "The topic is closed after a failed write, and is opened afresh when it is next used.",
-            "look for topic.write_failed in the broker's log",
-        )
 
 
 def _no_consumers(facts: Facts) -> Iterator[Finding]:
@@ -149,13 +133,16 @@ def _holes(facts: Facts) -> Iterator[Finding]:
             " That is more than are stored (managedLedgerMaxUnackedRangesToPersist): a restart "
             "delivers some of them again."
         )
+    first = view.first_left
+    holders = [each for each in view.consumers if first is not None and each.oldest_held == first]
+    whose = f"consumer {holders[0].name} holds it" if holders else "no consumer holds it now"
     yield Finding(
         "acknowledgement-holes",
         worst,
-        f"{view.beyond} entries behind the first that is missing are acknowledged, in "
-        f"{counted(view.ranges_count, 'range')}; the mark-delete position stays at "
-        f"{view.mark.ledger_id}:{view.mark.entry_id}{age(facts.oldest_age_s)}, and what follows "
-        f"cannot be deleted.{lost}",
+        f"{counted(view.beyond, 'entry')} behind the first that is not acknowledged, "
+        f"{place(first)}, {'is' if view.beyond == 1 else 'are'} acknowledged, in "
+        f"{counted(view.ranges_count, 'range')}; {whose}. The mark-delete position stays at "
+        f"{place(view.mark)}{age(facts.oldest_age_s)}, and what follows cannot be deleted.{lost}",
         "acknowledge or negatively acknowledge every message, also those that failed; see the "
         f"first one: magnetar admin topics peek-messages -s {quote(view.name)} -n 1 "
         f"{quote(facts.topic)}",
@@ -227,33 +214,6 @@ def _reader(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _topic(facts: Facts) -> Iterator[Finding]:
-    if facts.terminated:
-        yield Finding(
-            "terminated", Severity.INFO, "The topic is terminated: nothing more will be published."
-        )
-    if facts.quota is not None:
-        limit = facts.quota
-        what = f"{limit.limit_bytes} bytes" if limit.limit_bytes > 0 else ""
-        if limit.limit_time_s > 0:
-            what = f"{what} or {duration(limit.limit_time_s)}".removeprefix(" or ")
-        yield Finding(
-            "backlog-quota",
-            Severity.WARNING,
-            f"A backlog of the topic exceeds its quota of {what}: {_QUOTAS[limit.policy]}.",
-            "consume, raise the quota, or acknowledge the oldest unseen: magnetar admin topics "
-            f"skip -s {quote(facts.view.name)} -n 1000 {quote(facts.topic)}",
-        )
-
-
-_QUOTAS: Final[dict[BacklogQuotaPolicy | None, str]] = {
-    None: "nothing is done about it",
-    BacklogQuotaPolicy.HOLD: "producers are disconnected and held back",
-    BacklogQuotaPolicy.EXCEPTION: "producers are refused",
-    BacklogQuotaPolicy.EVICTION: "the oldest messages are acknowledged for the consumers",
-}
-
-
 def _standby(facts: Facts) -> Iterator[Finding]:
     view = facts.view
     waiting = [each.name for each in view.consumers if not each.active]
@@ -280,7 +240,7 @@ def _dropping(facts: Facts) -> Iterator[Finding]:
 
 
 _RULES: Final[tuple[Callable[[Facts], Iterator[Finding]], ...]] = (
-    _log,
+    *PUBLISHING,
     _no_consumers,
     _hoarding,
     blocked_findings,
@@ -289,7 +249,6 @@ _RULES: Final[tuple[Callable[[Facts], Iterator[Finding]], ...]] = (
     _poison,
     _holes,
     _expiry,
-    _topic,
     _growth,
     _standby,
     _reader,

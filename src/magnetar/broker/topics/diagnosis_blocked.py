@@ -18,8 +18,11 @@ from magnetar.broker.topics.diagnosis_facts import (
     holds,
     instant,
     named,
+    rate_text,
     times,
 )
+from magnetar.broker.topics.subscription_view import ConsumerView
+from magnetar.model.policy_values import DispatchRate
 
 
 def blocked_findings(facts: Facts) -> Iterator[Finding]:
@@ -35,20 +38,46 @@ def blocked_findings(facts: Facts) -> Iterator[Finding]:
 
 def _no_permits(facts: Facts, blocked: Blocked) -> Finding:
     consumer = named(facts.view, blocked.consumer)
-    others = len(facts.view.consumers) - 1 if facts.several else 0
-    who = f"Consumer {blocked.consumer} does"
-    if others:
-        who = f"Neither consumer {blocked.consumer} nor the {others} others do"
-    held = holds(consumer)
+    alike = [each for each in facts.view.consumers if each.permits <= 0] if facts.several else []
+    if consumer is not None and not consumer.held_messages and facts.several:
+        why = "it is paused, or was never asked for a message"
+    else:
+        why = f"its queue is full and its application takes nothing from it{holds(consumer)}"
+    who = f"Consumer {blocked.consumer} does not ask for more"
+    if len(alike) > 1 and blocked.slot < 0:
+        who = f"None of the {len(alike)} consumers asks for more. Of {blocked.consumer}"
     return Finding(
         "no-permits",
         Severity.ERROR,
-        f"{who} not ask for more: its queue is full and its application takes nothing from it"
-        f"{held}.",
-        "see what the application does with the last message it got (it waits, or has stopped "
-        "calling receive); more consumers help if it is only slow",
+        f"{who}: {why}.{_keys_of(facts, blocked, consumer)}",
+        "see what its application does with the last message it got (it waits, or has stopped "
+        f"calling receive); {_relief(facts, blocked)}",
         0 if consumer is None else consumer.last_flow_ms,
     )
+
+
+def _keys_of(facts: Facts, blocked: Blocked, consumer: ConsumerView | None) -> str:
+    """Key_Shared: what waits for this consumer alone, although others may have nothing to do."""
+    if blocked.slot < 0 or consumer is None:
+        return ""
+    waiting = f"{counted(consumer.slots_waiting, 'entry')} of its hash slots"
+    if len(consumer.slots) == 1:
+        [(first, last)] = consumer.slots
+        waiting += f" ({first} to {last})"
+    elif consumer.slots:
+        waiting += f" ({len(consumer.slots)} ranges of them)"
+    idle = sum(each.permits > 0 and not each.blocked for each in facts.view.consumers)
+    could = f", although {idle} other{'s ask' if idle != 1 else ' asks'} for more" if idle else ""
+    wait = "waits" if consumer.slots_waiting == 1 else "wait"
+    return f" {waiting} {wait} for it{could}: the next one is of slot {blocked.slot}."
+
+
+def _relief(facts: Facts, blocked: Blocked) -> str:
+    if blocked.slot >= 0:
+        return f"closing {blocked.consumer} gives its keys to the others"
+    if facts.several:
+        return "more consumers help if it is only slow"
+    return "closing it lets another take over"
 
 
 def _not_writable(facts: Facts, blocked: Blocked) -> Finding:
@@ -70,7 +99,8 @@ def consumer_unacked(facts: Facts, blocked: Blocked) -> Finding:
         "blocked-on-unacked-consumer",
         Severity.ERROR,
         f"Consumer {blocked.consumer} gets nothing: it holds {held_count(consumer)}, and may hold "
-        f"{limit} (maxUnackedMessagesPerConsumer){held_since(consumer)}.",
+        f"{limit} (maxUnackedMessagesPerConsumer){held_since(consumer)}."
+        f"{_keys_of(facts, blocked, consumer)}",
         "let it acknowledge what it has done; if it never does, close it; a higher limit: magnetar "
         f"admin topics set-max-unacked-messages-per-consumer -m {more} "
         f"{quote(facts.topic)}",
@@ -165,12 +195,30 @@ _RATE_COMMANDS: Final = {
 }
 
 
+def _dispatch_rate(facts: Facts, limit: str) -> DispatchRate | None:
+    """What a policy says; None where the limit is no policy's of this topic."""
+    policies = facts.policies
+    if limit == "topic":
+        return policies.dispatch_rate
+    own = (policies.of_subscriptions or {}).get(facts.view.name)
+    if limit == "subscription":
+        return (own and own.dispatch_rate) or policies.subscription_dispatch_rate
+    return None
+
+
+def _are(facts: Facts) -> str:
+    return "is" if facts.view.backlog == 1 else "are"
+
+
 def _rate(facts: Facts, blocked: Blocked) -> Finding:
     command = _RATE_COMMANDS.get(blocked.limit)
+    rate = _dispatch_rate(facts, blocked.limit)
+    said = "" if rate is None else rate_text(rate.messages, rate.size_bytes, rate.period_s)
     return Finding(
         "dispatch-rate",
         Severity.WARNING,
-        f"The dispatch rate of the {blocked.limit} is used up for the moment; deliveries waited "
+        f"The dispatch rate of the {blocked.limit}{said and f', {said},'} is used up for the "
+        f"moment, and {counted(facts.view.backlog, 'entry')} {_are(facts)} left; deliveries waited "
         f"for limits {times(facts.view.rate_waits)} since the topic was loaded.",
         f"a higher rate, -1 for none: magnetar admin topics {command} -md -1 {quote(facts.topic)}"
         if command

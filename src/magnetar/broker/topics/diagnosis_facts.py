@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
-from magnetar.broker.topics.subscription_view import ConsumerView, SubscriptionView
+from magnetar.broker.topics.subscription_view import ConsumerView, Slowest, SubscriptionView
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import BacklogQuota
+from magnetar.model.position import Position
+from magnetar.model.schemas import SchemaRefusal
 from magnetar.model.subscriptions import SubscriptionType
 
 LONG_S: Final = 5.0
@@ -34,6 +36,14 @@ class Finding:
     since_ms: int = 0
 
 
+class HeldBack(NamedTuple):
+    """How a limit on the rate of publishing has held producers back."""
+
+    limit: str  # Whose it is: "topic", "broker", or "resource group x".
+    waits: int  # How often they had to wait since the topic was loaded,
+    ago_s: float  # and the last time.
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """All that the rules look at."""
@@ -48,7 +58,13 @@ class Facts:
     fenced: bool = False
     unwritable: str = ""  # Why the log takes nothing.
     terminated: bool = False
-    quota: BacklogQuota | None = None  # The one that is exceeded.
+    quota: BacklogQuota | None = None  # The one that is exceeded,
+    slowest: Slowest | None = None  # and the subscription that is furthest behind.
+    held_back: HeldBack | None = None  # Producers, by a limit on the rate of publishing.
+    producers: int = 0
+    producers_waiting: int = 0  # For exclusive access.
+    sync_ms: tuple[float, float] | None = None  # p50 and p99 of the last minute or two.
+    refusal: SchemaRefusal | None = None  # The last client whose schema did not fit.
 
     @property
     def several(self) -> bool:
@@ -63,7 +79,7 @@ def named(view: SubscriptionView, name: str) -> ConsumerView | None:
 def held_count(consumer: ConsumerView | None) -> str:
     if consumer is None or not consumer.held_messages:
         return "what it was sent"
-    return f"{consumer.held_messages} unacknowledged messages"
+    return counted(consumer.held_messages, "unacknowledged message")
 
 
 def held_since(consumer: ConsumerView | None) -> str:
@@ -90,6 +106,19 @@ def counted(count: int, what: str) -> str:
     if count == 1:
         return f"1 {what}"
     return f"{count} {what.removesuffix('y') + 'ies' if what.endswith('y') else what + 's'}"
+
+
+def rate_text(messages: int, size_bytes: int, period_s: int = 1) -> str:
+    """A limit as people say it; "" where it is none."""
+    parts = [f"{counted(messages, 'message')}"] if messages > 0 else []
+    parts += [f"{counted(size_bytes, 'byte')}"] if size_bytes > 0 else []
+    each = "a second" if period_s <= 1 else f"in {period_s} s"
+    return f"{' and '.join(parts)} {each}" if parts else ""
+
+
+def place(position: Position | None) -> str:
+    """A position as commands and screens take it."""
+    return "nowhere" if position is None else f"{position.ledger_id}:{position.entry_id}"
 
 
 def times(count: int) -> str:

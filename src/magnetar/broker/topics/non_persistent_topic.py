@@ -10,6 +10,7 @@ from magnetar.broker.topics.non_persistent_dispatch import PassingRun
 from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.publish_throttle import PublishThrottle
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
@@ -94,8 +95,8 @@ class NonPersistentTopic:
         return False
 
     @property
-    def publish_limited_count(self) -> int:
-        return 0 if self._rates is None else self._rates.throttle.limited_count
+    def publish_throttle(self) -> PublishThrottle | None:
+        return None if self._rates is None else self._rates.throttle
 
     @property
     def waiting_producers(self) -> int:

@@ -13,6 +13,7 @@ from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.publish_throttle import PublishThrottle
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
@@ -187,8 +188,8 @@ class PersistentTopic:
         return self.writer.deduplication is not None
 
     @property
-    def publish_limited_count(self) -> int:
-        return 0 if self._rates is None else self._rates.throttle.limited_count
+    def publish_throttle(self) -> PublishThrottle | None:
+        return None if self._rates is None else self._rates.throttle
 
     @property
     def waiting_producers(self) -> int:

@@ -14,23 +14,28 @@ Publish = Callable[[Producer, SendRun], None]
 class PublishThrottle:
     """Passes runs on to ``unlimited``, and has no more read of a client that goes too fast."""
 
-    __slots__ = ("_clock", "limited_count", "limits", "unlimited")
+    __slots__ = ("_clock", "limited_at", "limited_by", "limited_count", "limits", "unlimited")
 
     def __init__(self, publish: Publish, clock: Clock) -> None:
         self.unlimited = publish
         self.limits: Sequence[RateLimit] = ()
         self.limited_count = 0
-        """How often a client had to wait."""
+        """How often a client had to wait,"""
+        self.limited_at = 0.0
+        """when the last time was, by ``Clock.now``,"""
+        self.limited_by = ""
+        """and for whose limit."""
         self._clock = clock
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Count a run, which was read already, and let its client wait if that is too much."""
-        now, messages, used_up = self._clock.now(), run.message_count, False
+        now, messages, used_up = self._clock.now(), run.message_count, ""
         for limit in self.limits:
             if limit.take(messages, run.size_bytes, now):
-                used_up = True
+                used_up = limit.name
         if used_up:
             self.limited_count += 1
+            self.limited_at, self.limited_by = now, used_up
             producer.connection.read_later(self.wait_s)
         self.unlimited(producer, run)
 

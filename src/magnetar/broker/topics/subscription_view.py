@@ -1,9 +1,11 @@
 """What a subscription has acknowledged, holds and waits for. Looking changes nothing."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
 
 from magnetar.broker.dispatch.blocked import Blocked
 from magnetar.broker.dispatch.deliveries import Deliveries
@@ -13,9 +15,18 @@ from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubs
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
+from magnetar.model.policy_values import BacklogQuota
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.layout import Layout
+
+
+class Slowest(NamedTuple):
+    """The durable subscription of a topic that is furthest behind."""
+
+    name: str
+    entries: int
+    size_bytes: int
 
 
 @dataclass(slots=True)
@@ -35,6 +46,8 @@ class ConsumerView:
     delivered_messages: int = 0
     last_flow_ms: int = 0
     last_acked_ms: int = 0
+    slots: Sequence[tuple[int, int]] = ()  # Key_Shared: its ranges of hash slots,
+    slots_waiting: int = 0  # and entries of these that wait.
 
 
 @dataclass(slots=True)
@@ -49,6 +62,7 @@ class SubscriptionView:
     consumers: list[ConsumerView]
     backlog_bytes: int = 0
     mark: Position | None = None  # None in a non-persistent topic, as all that follows is empty.
+    first_left: Position | None = None  # The first entry that is not acknowledged, if any.
     read_position: Position | None = None
     last: Position | None = None
     mark_moved_ms: int = 0
@@ -100,10 +114,26 @@ def subscription_view(topic: Topic, subscription: Subscription, now: float) -> S
     if isinstance(subscription, PersistentSubscription) and topic.stored is not None:
         _see_cursor(view, subscription, topic.stored.upkeep.ledger.layout)
     if isinstance(strategy, KeyShared):
-        _see_slots(view, strategy)
+        _see_slots(view, subscription, strategy)
     if isinstance(subscription, NonPersistentSubscription):
         view.dropped = subscription.dropped_count
     return view
+
+
+def furthest_behind(topic: Topic, quota: BacklogQuota) -> Slowest | None:
+    """Whose backlog is the largest, or, where the quota is one of age, the oldest."""
+    behind = [
+        each
+        for each in topic.subscriptions.values()
+        if isinstance(each, PersistentSubscription) and each.durable and each.backlog
+    ]
+    if not behind:
+        return None
+    if quota.limit_time_s > 0:
+        found = min(behind, key=lambda each: each.mark)
+    else:
+        found = max(behind, key=lambda each: each.cursor.backlog_bytes)
+    return Slowest(found.name, found.backlog, found.cursor.backlog_bytes)
 
 
 def _consumer(
@@ -150,6 +180,7 @@ def _see_cursor(
     view.cursor = subscription
     view.backlog_bytes = cursor.backlog_bytes
     view.mark, view.read_position, view.last = acks.mark, cursor.reader.read_position, layout.last
+    view.first_left = layout.next_position(acks.mark) if subscription.backlog else None
     view.mark_moved_ms = cursor.mark_moved_ms
     view.ranges_count, view.beyond = cursor.acked_ranges, acks.beyond
     view.ranges_fit = cursor.fits_its_record
@@ -175,7 +206,15 @@ def _see_cursor(
     view.expired, view.last_expired_ms = subscription.expired_count, subscription.last_expired_ms
 
 
-def _see_slots(view: SubscriptionView, strategy: KeyShared[Consumer]) -> None:
+def _see_slots(
+    view: SubscriptionView, subscription: Subscription, strategy: KeyShared[Consumer]
+) -> None:
+    ranges = strategy.ranges.ranges()
+    waiting_of = Counter[Consumer | None]()
+    for slot, count in strategy.table.waiting_groups.items():
+        waiting_of[strategy.ranges.select(slot)] += count
+    for seen, consumer in zip(view.consumers, subscription.consumers, strict=True):
+        seen.slots, seen.slots_waiting = ranges.get(consumer, ()), waiting_of[consumer]
     waiting = strategy.table.waiting_groups.items()
     view.hot_slot, view.hot_slot_waiting = max(waiting, key=itemgetter(1), default=(None, 0))
     if view.hot_slot is not None:

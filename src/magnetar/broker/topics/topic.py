@@ -9,6 +9,7 @@ from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
+from magnetar.broker.topics.publish_throttle import PublishThrottle
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.broker.topics.topic_offload import TopicOffload
@@ -55,8 +56,8 @@ class Topic(Protocol):
         """What a producer sends again is not stored again."""
 
     @property
-    def publish_limited_count(self) -> int:
-        """How often a producer had to wait for a limit on the rate."""
+    def publish_throttle(self) -> PublishThrottle | None:
+        """What holds producers to rates; None where there is no limit on any."""
 
     @property
     def waiting_producers(self) -> int:

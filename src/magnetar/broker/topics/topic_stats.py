@@ -20,6 +20,7 @@ def topic_stats(topic: Topic) -> TopicStats:
     size, age = policies.backlog_quota_size, policies.backlog_quota_age
     compaction = None if topic.stored is None else topic.stored.compaction
     offload = None if topic.stored is None else topic.stored.offload
+    throttle = topic.publish_throttle
     found = TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
@@ -35,7 +36,7 @@ def topic_stats(topic: Topic) -> TopicStats:
         backlog_quota_s=-1 if age is None else age.limit_time_s,
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
-        publish_limited_count=topic.publish_limited_count,
+        publish_limited_count=0 if throttle is None else throttle.limited_count,
         deduplicates=topic.deduplicates,
         waiting_publishers=topic.waiting_producers,
         compaction_removed=compaction.removed_count if compaction else 0,

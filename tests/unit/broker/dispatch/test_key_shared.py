@@ -48,7 +48,9 @@ def test_what_is_new_waits_behind_what_waits_of_its_slot(world):
     assert world.offer(*run[2:]) == {"high": [1]}, "not the second before the first"
     assert world.strategy.blocked(0.0) is None
     assert world.due(run, 1) == {"low": [1]}
-    assert world.strategy.blocked(0.0) == Blocked(Why.NO_PERMITS, "low")
+    slot = world.strategy.blocked(0.0).slot
+    assert world.strategy.ranges.select(slot).name == "low"
+    assert world.strategy.blocked(0.0) == Blocked(Why.NO_PERMITS, "low", slot)
 
 
 def test_a_slot_drains_while_its_former_owner_holds_entries_of_it(world):

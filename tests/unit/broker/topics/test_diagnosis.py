@@ -8,7 +8,6 @@ from magnetar.broker.topics.diagnosis import diagnose
 from magnetar.broker.topics.diagnosis_facts import Facts, Severity
 from magnetar.broker.topics.subscription_view import ConsumerView, SubscriptionView
 from magnetar.model.policies import NO_POLICIES
-from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -37,9 +36,6 @@ def facts(view=None, **more):
 @pytest.mark.parametrize(
     ("given", "cause", "severity", "words"),
     [
-        (facts(unwritable="No space left"), "log-not-writable", "error", "No space left"),
-        (facts(fenced=True), "topic-fenced", "error", "opened afresh"),
-        (facts(terminated=True), "terminated", "info", "nothing more will be published"),
         (facts(rate_in=30, rate_out=10), "falling-behind", "warning", "grows by 20.0 a second"),
         (facts(rate_in=10, rate_out=12), "catching-up", "ok", "gone in about 5.0 s"),
         (facts({"durable": False}), "reader-behind", "info", "10 entries behind"),
@@ -48,13 +44,20 @@ def facts(view=None, **more):
             facts({"ranges_count": 3, "beyond": 9, "ranges_fit": False}),
             "acknowledgement-holes",
             "warning",
-            "3 ranges; the mark-delete position stays at 3:4",
+            "3 ranges; no consumer holds it now. The mark-delete position stays at 3:4",
         ),
         (
-            facts(quota=BacklogQuota(-1, 600, BacklogQuotaPolicy.HOLD)),
-            "backlog-quota",
-            "warning",
-            "quota of 10 minutes: producers are disconnected",
+            facts(
+                {
+                    "ranges_count": 1,
+                    "beyond": 1,
+                    "first_left": Position(3, 5),
+                    "consumers": [consumer("a", oldest_held=Position(3, 5))],
+                }
+            ),
+            "acknowledgement-holes",
+            "info",
+            "3:5, is acknowledged, in 1 range; consumer a holds it",
         ),
         (
             facts({"consumers": [consumer("a", blocked=True, held_messages=5), consumer("b")]}),

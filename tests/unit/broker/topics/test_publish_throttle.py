@@ -28,7 +28,7 @@ async def test_who_publishes_faster_than_the_limit_waits_until_it_is_made_up_for
     producer.publish(run_of(*[make_entry("b")] * 6))
     [wait_s] = end.held_back_by
     assert wait_s() == pytest.approx(0.6)
-    assert bench.topic.publish_limited_count == 1
+    assert bench.topic.publish_throttle.limited_count == 1
     clock.move(0.5)
     assert wait_s() == pytest.approx(0.1)
     clock.move(0.1001)
@@ -74,7 +74,7 @@ async def test_a_topic_that_keeps_nothing_has_limits_on_publishing(open_passing,
     producer.publish(run_of(make_entry("a")))
     assert not end.held_back_by
     producer.publish(run_of(make_entry("a")))
-    assert len(end.held_back_by) == bench.topic.publish_limited_count == 1
+    assert len(end.held_back_by) == bench.topic.publish_throttle.limited_count == 1
     bench.topic.apply(Policies())
     producer.publish(run_of(make_entry("a")))
     assert len(end.held_back_by) == 1

@@ -12,11 +12,12 @@ from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.diagnosis import diagnose
-from magnetar.broker.topics.diagnosis_facts import Facts, Finding, Severity
+from magnetar.broker.topics.diagnosis_facts import Facts, Finding, HeldBack, Severity
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_view import (
     ConsumerView,
     SubscriptionView,
+    furthest_behind,
     subscription_view,
 )
 from magnetar.broker.topics.topic import Topic, storing
@@ -79,15 +80,20 @@ def _subscription(topic: Topic, asked: TopicName, name: str) -> Subscription:
 async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription) -> Facts:
     now_ms, stored = admin.clock.wall_ms(), topic.stored
     rates = admin.rates.of(str(topic.name))
-    age_s, quota = None, None
+    age_s, quota, slowest = None, None, None
     try:
         published_ms = -1
         if subscription.backlog:
             published_ms = await topic.oldest_publish_time_ms(subscription)
         age_s = None if published_ms < 0 else max(now_ms - published_ms, 0) / 1000
         quota = None if stored is None else await stored.upkeep.exceeded_quota()
+        slowest = None if quota is None else furthest_behind(topic, quota)
     except MagnetarError:
         pass  # Where the disk fails, what else is known is needed most.
+    throttle, held_back = topic.publish_throttle, None
+    if throttle is not None and throttle.limited_count:
+        ago_s = admin.clock.now() - throttle.limited_at
+        held_back = HeldBack(throttle.limited_by, throttle.limited_count, ago_s)
     return Facts(
         topic=str(topic.name),
         view=subscription_view(topic, subscription, admin.clock.now()),
@@ -100,6 +106,12 @@ async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription)
         terminated=stored is not None and stored.terminated_at is not None,
         unwritable=admin.vitals.write_error(),
         quota=quota,
+        slowest=slowest,
+        held_back=held_back,
+        producers=len(topic.producers),
+        producers_waiting=topic.waiting_producers,
+        sync_ms=admin.overview.sync_ms(),
+        refusal=admin.schemas.refusals.last(topic.name),
     )
 
 

@@ -11,6 +11,11 @@ import pytest
 from support.clock import ManualClock
 
 from magnetar import Client, InitialPosition, OutgoingMessage, SubscriptionType
+from magnetar.broker.admin import overview
+from magnetar.broker.topics import diagnosis_publishing
+from magnetar.errors import IncompatibleSchema
+from magnetar.model.producers import ProducerAccessMode
+from magnetar.schemas import Int32Schema, StringSchema
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.tools.cli import magnetar
 
@@ -69,10 +74,10 @@ class World:
 
 
 @asynccontextmanager
-async def opened(**settings):
+async def opened(folder=None, **settings):
     clock = ManualClock()
     async with (
-        LocalBroker(clock=clock, settings={**SETTINGS, **settings}) as broker,
+        LocalBroker(folder, clock=clock, settings={**SETTINGS, **settings}) as broker,
         Client(broker.service_url) as client,
         aiohttp.ClientSession() as http,
     ):
@@ -180,7 +185,8 @@ async def test_a_dispatch_rate_is_used_up(world):
     )
     await world.subscribe()
     await world.publish(2)
-    assert "rate of the subscription" in (await world.found("dispatch-rate"))["text"]
+    text = (await world.found("dispatch-rate"))["text"]
+    assert "rate of the subscription, 1 message a second, is used up" in text
 
 
 async def test_acknowledgements_leave_holes_and_a_message_is_poison(world):
@@ -193,8 +199,9 @@ async def test_acknowledgements_leave_holes_and_a_message_is_poison(world):
         consumer.negative_acknowledge(first)
         first = await consumer.receive()
     finding = await world.found("acknowledgement-holes")
-    assert "3 entries behind the first" in finding["text"]
-    assert "in 1 range" in finding["text"]
+    place = f"{first.message_id.ledger_id}:{first.message_id.entry_id}"
+    assert f"3 entries behind the first that is not acknowledged, {place}," in finding["text"]
+    assert "in 1 range; consumer" in finding["text"]
     assert "redelivered 3 times" in (await world.found("redelivered"))["text"]
     cursor = await world.ask(f"{ROOT}/t/subscription/s/cursor")
     [held] = cursor["acknowledgedRanges"]
@@ -225,6 +232,77 @@ async def test_a_backlog_exceeds_its_quota(world):
         f"{ROOT}/t/backlogQuota", "POST", json={"limitSize": 1, "policy": "producer_exception"}
     )
     assert "producers are refused" in (await world.found("backlog-quota"))["text"]
+
+
+async def test_a_quota_that_another_subscription_exceeds_is_named(world):
+    await (await world.client.subscribe("t", "slow")).close()
+    await world.publish(2)
+    await (await world.subscribe(initial_position=InitialPosition.LATEST)).close()
+    await world.ask(
+        f"{ROOT}/t/backlogQuota", "POST", json={"limitSize": 1, "policy": "producer_request_hold"}
+    )
+    finding = await world.found("backlog-quota")
+    assert finding["text"].startswith("The backlog of subscription slow, 2 entries of about")
+    assert "skip -s slow" in finding["remedy"]
+
+
+async def test_a_key_waits_for_its_consumer_although_another_is_idle(world):
+    held = [
+        await world.subscribe(name=name, type=KEY_SHARED, receiver_queue_size=1) for name in "ab"
+    ]
+    await world.publish(3, key="k")
+    text = (await world.found("no-permits"))["text"]
+    owner = "a" if "Consumer a does" in text else "b"
+    assert f"Consumer {owner} does not ask for more: its queue is full" in text
+    assert re.search(r"2 entries of its hash slots \(\d+ to \d+\) wait for it, although 1", text)
+    assert f"closing {owner} gives its keys" in (await world.found("no-permits"))["remedy"]
+    assert len(held) == 2
+
+
+async def test_a_paused_consumer_is_told_from_one_that_is_full(world):
+    consumer = await world.subscribe(name="paused", start_paused=True)
+    await world.publish(1)
+    assert "it is paused" in (await world.found("no-permits"))["text"]
+    await consumer.close()
+
+
+async def test_producers_are_held_to_a_rate(world):
+    await (await world.subscribe()).close()
+    await world.publish(1)
+    rate = {"publishThrottlingRateInMsg": 1, "publishThrottlingRateInByte": -1}
+    await world.ask(f"{ROOT}/t/publishRate", "POST", json=rate)
+    await world.publish(1)
+    text = (await world.found("publish-rate"))["text"]
+    assert "held to the publish rate of the topic, 1 message a second" in text
+    await world.clock.advance(60)  # The broker reads on, and hears that the client goes.
+
+
+async def test_a_producer_waits_for_its_turn(world):
+    await (await world.subscribe()).close()
+    modes = ProducerAccessMode.EXCLUSIVE, ProducerAccessMode.WAIT_FOR_EXCLUSIVE
+    first = await world.client.create_producer("t", access_mode=modes[0])
+    second = asyncio.create_task(world.client.create_producer("t", access_mode=modes[1]))
+    assert "1 producer waits for" in (await world.found("producers-wait"))["text"]
+    await first.close()
+    await (await second).close()
+
+
+async def test_a_schema_is_refused(world):
+    await (await world.subscribe()).close()
+    await world.client.create_producer("t", schema=StringSchema())
+    with pytest.raises(IncompatibleSchema):
+        await world.client.create_producer("t", schema=Int32Schema())
+    assert "A producer was refused" in (await world.found("schema-refused"))["text"]
+
+
+async def test_a_disk_is_slow(tmp_path, monkeypatch):
+    monkeypatch.setattr(diagnosis_publishing, "SLOW_SYNC_P50_MS", 0.0)
+    monkeypatch.setattr(overview, "SYNCS_MIN", 2)
+    async with opened(tmp_path) as world:
+        await (await world.subscribe()).close()
+        await world.publish(1)
+        await world.publish(1)
+        assert "half of the syncs" in (await world.found("slow-disk"))["text"]
 
 
 async def test_the_worst_partition_comes_first(world):

@@ -17,7 +17,7 @@ const TONES = { error: ["bad", "stop"], warning: ["warn", "alert"], info: ["mute
 /** Causes that something on these screens can be done about: links to policies, or to messages, and actions. */
 const POLICIES = {
   "blocked-on-unacked-consumer": "unacknowledged", "blocked-on-unacked-subscription": "unacknowledged", "dispatch-rate": "delivery",
-  "delayed": "delayed", "expired": "time to live", "backlog-quota": "backlog quota",
+  "delayed": "delayed", "expired": "time to live", "backlog-quota": "backlog quota", "publish-rate": "publishing",
 };
 const FIRST_MESSAGE = new Set(["acknowledgement-holes", "waiting-for-acknowledgements", "redelivered", "no-permits", "slot-drains", "read-failed"]);
 const ACTIONS = { "no-consumers": [["Clear the backlog", clear], ["Delete the subscription", erase]], "read-failed": [["Reset", reset]], "backlog-quota": [["Clear the backlog", clear]] };
@@ -61,6 +61,7 @@ export function stuckPanel(screen, context) {
     const found = [];
     const at = cause === "redelivered" ? /(\d+:\d+)/.exec(text)?.[1] : first;
     if (FIRST_MESSAGE.has(cause) && at) found.push(h("a", { class: "button small", href: messageLink(place, at) }, "See the message"));
+    if (cause === "schema-refused") found.push(h("a", { class: "button small", href: link.topic(place, "schema") }, "See the schema"));
     if (POLICIES[cause]) found.push(h("a", { class: "button small", href: `${link.topic(place, "policies")}?find=${encodeURIComponent(POLICIES[cause])}` }, "Change the policy"));
     for (const [label, act] of ACTIONS[cause] ?? []) {
       found.push(button(label, () => act({ ...context, topic: place, partitioned: false }).then((done) => done && screen.reload()), { small: true, refused: context.rights.consume }));
