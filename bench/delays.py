@@ -28,7 +28,7 @@ from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor import Cursor
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.tasks import Tasks
@@ -70,14 +70,14 @@ class Log:
     async def __aenter__(self) -> DelayedDelivery:
         self._ledgers = await LocalLedgerStore.start(self._folder / "log")
         self._metadata = await SqliteMetadataStore.open(self._folder / "metadata.sqlite")
-        self._log = await ManagedLedger.open(
-            "bench",
+        factory = ManagedLedgerFactory(
             metadata=self._metadata,
             ledgers=self._ledgers,
             cache=EntryCache(0),
             clock=self._clock,
             tasks=self._tasks,
         )
+        self._log = await factory.open("bench")
         cursor: Cursor = await self._log.open_cursor("delayed", EARLIEST)
         cursor.reader.read_position = Position(2**40, 0)
         self.delayed = DelayedDelivery(cursor, strict=False, tasks=self._tasks, clock=self._clock)

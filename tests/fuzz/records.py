@@ -27,7 +27,9 @@ from magnetar.model.position import EARLIEST, Position
 from magnetar.model.resource_groups import ResourceGroup
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
@@ -86,8 +88,7 @@ class Records:
             await self._note(below)
 
     async def open(self) -> ManagedLedger:
-        return await ManagedLedger.open(
-            NAME,
+        factory = ManagedLedgerFactory(
             metadata=self.metadata,
             ledgers=self.ledgers,
             cache=EntryCache(1 << 20),
@@ -95,6 +96,7 @@ class Records:
             tasks=self._tasks,
             settings=SETTINGS,
         )
+        return await factory.open(NAME)
 
     async def check(self) -> str:
         """One record, changed; how it ended."""

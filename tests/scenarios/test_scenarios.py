@@ -34,7 +34,7 @@ from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
 
@@ -95,13 +95,10 @@ class Story:
             first = SubscribeRequest("s", SubscriptionType.SHARED, 0)
             self.subscription = NonPersistentSubscription(first, **shared)
             return
-        self.ledger = await ManagedLedger.open(
-            "public/default/persistent/scenario",
-            **self.stores,
-            cache=EntryCache(1024 * 1024),
-            clock=self.clock,
-            tasks=self.tasks,
+        factory = ManagedLedgerFactory(
+            **self.stores, cache=EntryCache(1024 * 1024), clock=self.clock, tasks=self.tasks
         )
+        self.ledger = await factory.open("public/default/persistent/scenario")
         self.subscription = PersistentSubscription(
             "s",
             await self.ledger.open_cursor("s", EARLIEST),

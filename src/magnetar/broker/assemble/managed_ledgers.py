@@ -12,8 +12,9 @@ from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 
@@ -27,7 +28,15 @@ def ledger_opener(
     settings = _managed_ledger_settings(shared.config.storage)
     offloader = HistoryOffloader(shared.clock)
     shared.stack.push_async_callback(offloader.close)
-    saver = CursorSaver(shared.tasks, shared.clock, interval_s=settings.cursor_save_interval_s)
+    factory = ManagedLedgerFactory(
+        metadata=metadata,
+        ledgers=ledgers,
+        cache=cache,
+        clock=shared.clock,
+        tasks=shared.tasks,
+        settings=settings,
+        offloader=offloader,
+    )
 
     @lru_cache  # Logs of one retention share their settings.
     def settings_with(retention: RetentionPolicies | None) -> ManagedLedgerSettings:
@@ -35,17 +44,8 @@ def ledger_opener(
         return replace(settings, retention_time_s=kept.time_s, retention_size_bytes=kept.size_bytes)
 
     async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
-        return await ManagedLedger.open(
-            paths.managed_ledger_name(topic),
-            metadata=metadata,
-            ledgers=ledgers,
-            cache=cache,
-            clock=shared.clock,
-            tasks=shared.tasks,
-            settings=settings_with(policies.retention),
-            saver=saver,
-            offloader=offloader,
-        )
+        name = paths.managed_ledger_name(topic)
+        return await factory.open(name, settings_with(policies.retention))
 
     return open_ledger
 

@@ -18,7 +18,8 @@ from magnetar.model.process_status import ProcessStatus
 from magnetar.storage.codec.offload_context import OffloadContext
 from magnetar.storage.ledger.offloader import OPTION
 from magnetar.storage.managed_ledger import offload_due
-from magnetar.storage.managed_ledger.managed_ledger import FAR_AHEAD_MS, ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.retention import FAR_AHEAD_MS
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)

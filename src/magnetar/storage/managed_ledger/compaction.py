@@ -56,7 +56,7 @@ class Compaction:
                 log.error(  # noqa: TRY400 the error says it all
                     "compaction.ledger_missing name=%s ledger_id=%d: what it had of trimmed "
                     "ledgers is lost; the topic is read as it is until it is compacted again",
-                    self.cursor.owner.name,
+                    self.cursor.trimmer.name,
                     ledger_id,
                 )
                 # What the log still has must not be trimmed before it is compacted.

@@ -8,7 +8,7 @@ from magnetar.storage.codec.cursor import CursorState, encode_cursor, ranges_siz
 from magnetar.storage.ledger.store import LedgerId, LedgerStore
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_reader import CursorReader
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
 from magnetar.storage.managed_ledger.log_reader import LogReader
 
@@ -27,7 +27,7 @@ class Cursor:
         name: str,
         mark: Position,
         *,
-        owner: Trimmable,
+        trimmer: Trimmer,
         log: LogReader,
         saver: CursorSaver,
         record: CursorRecord | None,
@@ -35,7 +35,7 @@ class Cursor:
         ranges_max: int,
     ) -> None:
         self.name = name
-        self.owner = owner
+        self.trimmer = trimmer
         self.properties = properties
         self.acks = AckSet(mark)
         self.reader = CursorReader(self.acks, log, removed=self._acknowledge_removed)
@@ -258,7 +258,7 @@ class Cursor:
                 log.warning(
                     "cursor.passed_over name=%s cursor=%s from=%s to=%s: it had not read what was "
                     "deleted, and goes on at the oldest entry there is",
-                    self.owner.name,
+                    self.trimmer.name,
                     self.name,
                     before,
                     first,

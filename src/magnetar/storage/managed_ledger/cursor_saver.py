@@ -17,8 +17,8 @@ SAVES_AT_ONCE_MAX: Final = 64
 """How many records the metadata store gets together; it may write them in one transaction."""
 
 
-class Trimmable(Protocol):
-    """A managed ledger, as far as the saver must know it."""
+class Trimmer(Protocol):
+    """What trims a managed ledger, as far as the saver must know it."""
 
     @property
     def name(self) -> str: ...
@@ -33,7 +33,7 @@ class Saveable(Protocol):
     def name(self) -> str: ...
 
     @property
-    def owner(self) -> Trimmable: ...
+    def trimmer(self) -> Trimmer: ...
 
     async def flush(self) -> None: ...
 
@@ -46,7 +46,7 @@ class CursorSaver:
         self.clock = clock
         self._interval_s = interval_s
         self._to_save: dict[Saveable, None] = {}  # In the order of the changes.
-        self._to_trim: dict[Trimmable, None] = {}
+        self._to_trim: dict[Trimmer, None] = {}
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -60,9 +60,9 @@ class CursorSaver:
         if self._running is None:
             self._start()
 
-    def trim_soon(self, owner: Trimmable) -> None:
+    def trim_soon(self, trimmer: Trimmer) -> None:
         """Trim a log."""
-        self._to_trim[owner] = None
+        self._to_trim[trimmer] = None
         if self._running is None:
             self._start()
 
@@ -74,13 +74,13 @@ class CursorSaver:
             while self._to_save or self._to_trim:
                 await self.clock.sleep(self._interval_s)
                 cursors, self._to_save = list(self._to_save), {}
-                owners, self._to_trim = self._to_trim, {}
+                trimmers, self._to_trim = self._to_trim, {}
                 for start in range(0, len(cursors), SAVES_AT_ONCE_MAX):
                     together = cursors[start : start + SAVES_AT_ONCE_MAX]
                     await asyncio.gather(*map(self._save, together))
-                owners.update(dict.fromkeys(cursor.owner for cursor in cursors))
-                for owner in owners:
-                    await self._trim(owner)
+                trimmers.update(dict.fromkeys(cursor.trimmer for cursor in cursors))
+                for trimmer in trimmers:
+                    await self._trim(trimmer)
         finally:
             self._running = None
 
@@ -93,10 +93,10 @@ class CursorSaver:
             log.warning("cursor.save_failed cursor=%s error=%s", cursor.name, error)
             self._to_save[cursor] = None
 
-    async def _trim(self, owner: Trimmable) -> None:
+    async def _trim(self, trimmer: Trimmer) -> None:
         try:
-            await owner.trim()
+            await trimmer.trim()
         except Fenced as error:
-            log.info("managed_ledger.not_trimmed name=%s reason=%s", owner.name, error)
+            log.info("managed_ledger.not_trimmed name=%s reason=%s", trimmer.name, error)
         except MagnetarError as error:
-            log.warning("managed_ledger.trim_failed name=%s error=%s", owner.name, error)
+            log.warning("managed_ledger.trim_failed name=%s error=%s", trimmer.name, error)

@@ -13,7 +13,7 @@ from magnetar.clock import Clock
 from magnetar.errors import Fenced, MagnetarError, UnknownFailure
 from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
 from magnetar.storage.managed_ledger import rollover
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
@@ -76,11 +76,11 @@ class LogWriter:
         "_ledgers",
         "_list",
         "_name",
-        "_owner",
         "_reader",
         "_saver",
         "_settings",
         "_tasks",
+        "_trimmer",
         "entries_added",
         "state",
     )
@@ -97,9 +97,9 @@ class LogWriter:
         settings: ManagedLedgerSettings,
         cursors: Sized,
         saver: CursorSaver,
-        owner: Trimmable,
+        trimmer: Trimmer,
     ) -> None:
-        """Entries are cached while there are ``cursors``. A rollover has ``owner`` trimmed."""
+        """Entries are cached while there are ``cursors``. A rollover has ``trimmer`` called."""
         self.state = WriterState.IDLE
         self.entries_added = 0  # It is counted since the log was opened.
         self._name = name
@@ -111,7 +111,7 @@ class LogWriter:
         self._settings = settings
         self._cursors = cursors
         self._saver = saver
-        self._owner = owner
+        self._trimmer = trimmer
         self._current: _Current | None = None
         # Those under way, in order. Invariant: only ``_answer`` takes one out.
         self._appends: tuple[tuple[Appendable, Stored], ...] = ()
@@ -165,7 +165,7 @@ class LogWriter:
         self._to(WriterState.CREATING)
         await self._change(self._create())
         if rolls_over:
-            self._saver.trim_soon(self._owner)
+            self._saver.trim_soon(self._trimmer)
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
@@ -177,7 +177,7 @@ class LogWriter:
         if self.state is WriterState.OPEN and not self._appends:
             self._to(WriterState.SEALING)
             await self._change(self._seal())
-            self._saver.trim_soon(self._owner)
+            self._saver.trim_soon(self._trimmer)
 
     @property
     def closed(self) -> bool:

@@ -2,48 +2,26 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Final, Self
+from collections.abc import Callable, Collection, Mapping
 
-from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, Fenced, MagnetarError, NotAllowed, StorageError
+from magnetar.errors import Fenced, NotAllowed, StorageError
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.codec.cursor import CursorState, encode_cursor
-from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.ledger.offloader import Offloader
 from magnetar.storage.ledger.store import LedgerStore
-from magnetar.storage.managed_ledger import retention
-from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
-from magnetar.storage.managed_ledger.compaction import (
-    COMPACTION_CURSOR,
-    CompactedLedgerWriter,
-    Compaction,
-)
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
 from magnetar.storage.managed_ledger.cursor import Cursor
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
+from magnetar.storage.managed_ledger.log_cursors import LogCursors
 from magnetar.storage.managed_ledger.log_offload import LogOffload
 from magnetar.storage.managed_ledger.log_reader import LogReader
+from magnetar.storage.managed_ledger.log_trimmer import LogTrimmer
 from magnetar.storage.managed_ledger.log_writer import LogWriter
 from magnetar.storage.managed_ledger.run import EntryRun
-from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
-from magnetar.storage.metadata.store import MetadataStore
-from magnetar.tasks import Tasks
-
-__all__ = ["ManagedLedger", "ManagedLedgerSettings"]
-
-
-FAR_AHEAD_MS: Final = 2**62
-"""So long no retention is, but the one that is for ever."""
-
-_NO_TASKS: Final[dict[str, asyncio.Task[Cursor | MagnetarError]]] = {}  # Of logs at rest.
 
 
 class ManagedLedger:
@@ -54,17 +32,13 @@ class ManagedLedger:
     """
 
     __slots__ = (
-        "_clock",
-        "_creating",
+        "_cursors",
         "_ledgers",
         "_list",
         "_log",
-        "_metadata",
         "_offload",
         "_offloader",
-        "_saver",
-        "_settings",
-        "_tasks",
+        "_trimmer",
         "_writer",
         "cursors",
         "name",
@@ -75,97 +49,26 @@ class ManagedLedger:
         name: str,
         ledger_list: LedgerList,
         *,
-        metadata: MetadataStore,
+        log: LogReader,
+        writer: LogWriter,
+        cursors: LogCursors,
+        trimmer: LogTrimmer,
         ledgers: LedgerStore,
-        cache: EntryCache,
-        clock: Clock,
-        tasks: Tasks,
-        settings: ManagedLedgerSettings,
-        saver: CursorSaver,
         offloader: Offloader | None,
     ) -> None:
-        """For ``open``."""
+        """For ``ManagedLedgerFactory``."""
         self.name = name
-        self.cursors: dict[str, Cursor] = {}
+        self.cursors: Mapping[str, Cursor] = cursors.by_name
         self._list = ledger_list
-        self._metadata = metadata
+        self._log = log
+        self._writer = writer
+        self._cursors = cursors
+        self._trimmer = trimmer
         self._ledgers = ledgers
-        self._clock = clock
-        self._tasks = tasks
-        self._settings = settings
-        self._saver = saver
-        self._log = LogReader(ledger_list.layout, ledgers=ledgers, cache=cache, tasks=tasks)
-        self._creating = _NO_TASKS
-        self._writer = LogWriter(
-            name,
-            ledger_list,
-            self._log,
-            ledgers=ledgers,
-            clock=clock,
-            tasks=tasks,
-            settings=settings,
-            cursors=self.cursors,
-            saver=saver,
-            owner=self,
-        )
         self._offloader = offloader
         self._offload: LogOffload | None = None
         if self.has_offloaded:
             self.offload()
-
-    @classmethod
-    async def open(
-        cls,
-        name: str,
-        *,
-        metadata: MetadataStore,
-        ledgers: LedgerStore,
-        cache: EntryCache,
-        clock: Clock,
-        tasks: Tasks,
-        settings: ManagedLedgerSettings | None = None,
-        saver: CursorSaver | None = None,
-        offloader: Offloader | None = None,
-    ) -> Self:
-        """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
-
-        A broker that had it open before can no longer append. All durable cursors are there when
-        this returns. A broker passes one ``saver`` to all its logs; without it, one is made. Raises
-        Fenced when another broker is opening the log, CorruptEntry for a damaged record.
-        """
-        settings = settings or ManagedLedgerSettings()
-        ledger_list, reader = await LedgerList.open(
-            name, metadata=metadata, ledgers=ledgers, tasks=tasks, now_ms=clock.wall_ms()
-        )
-        opened = cls(
-            name,
-            ledger_list,
-            metadata=metadata,
-            ledgers=ledgers,
-            cache=cache,
-            clock=clock,
-            tasks=tasks,
-            settings=settings,
-            saver=saver or CursorSaver(tasks, clock, interval_s=settings.cursor_save_interval_s),
-            offloader=offloader,
-        )
-        if reader is not None:
-            opened._log.serve(reader)
-        stored = await opened._cursor_store().load()
-        # First the one that tells whether marks may lie in what was trimmed.
-        for cursor_name in sorted(stored, key=lambda each: each != COMPACTION_CURSOR):
-            state, record = stored[cursor_name]
-            cursor = opened._cursor(cursor_name, state.mark, record, state.properties)
-            cursor.restore(state)
-            opened.cursors[cursor_name] = cursor
-            if cursor_name == COMPACTION_CURSOR:
-                await opened._compaction(cursor).load()
-        if opened.cursors:
-            await opened.trim()
-        if not opened.entry_count:
-            # Positions in an empty log name a ledger that exists, as they do in Pulsar.
-            await opened._writer.start_ledger()
-        return opened
 
     @property
     def fenced(self) -> bool:
@@ -272,10 +175,7 @@ class ManagedLedger:
     async def begin_compaction(self) -> CompactedLedgerWriter:
         """Begin another compacted ledger. Raises Fenced, and what the stores raise."""
         cursor = await self.open_cursor(COMPACTION_CURSOR, EARLIEST)
-        return await self._compaction(cursor).begin()
-
-    def _compaction(self, cursor: Cursor) -> Compaction:
-        return Compaction(cursor, self._log, verify=self._list.verify)
+        return await self._cursors.compaction(cursor).begin()
 
     async def open_cursor(
         self, name: str, initial: Position, *, properties: dict[str, str] | None = None
@@ -286,23 +186,7 @@ class ManagedLedger:
         means what comes next. Raises AlreadyExists when a reader has the name, Fenced.
         """
         self._writer.check()
-        cursor = self.cursors.get(name)
-        if cursor is None:
-            creating = self._creating.get(name)
-            if creating is None:
-                creating = self._tasks.spawn(
-                    f"create cursor {name}", self._create_cursor(name, initial, properties or {})
-                )
-                if self._creating is _NO_TASKS:
-                    self._creating = {}
-                self._creating[name] = creating
-            created = await asyncio.shield(creating)
-            if isinstance(created, MagnetarError):
-                raise created
-            return created
-        if not cursor.durable:
-            raise AlreadyExists(f"Cursor {name} of {self.name} is a reader's: choose another name")
-        return cursor
+        return await self._cursors.open(name, initial, properties or {})
 
     def open_reader(self, name: str, start: Position) -> Cursor:
         """Create a cursor that is not durable and starts at ``start``, as with ``open_cursor``.
@@ -310,10 +194,7 @@ class ManagedLedger:
         It does not prevent trimming: entries that it has not read may be deleted, and it goes on
         at the oldest entry there is. Raises AlreadyExists.
         """
-        if name in self.cursors or name in self._creating:
-            raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
-        cursor = self.cursors[name] = self._cursor(name, self._log.mark_before(start), None, {})
-        return cursor
+        return self._cursors.open_reader(name, start)
 
     async def delete_cursor(self, name: str) -> None:
         """Delete a cursor, durable or not. An unknown name is no error.
@@ -321,55 +202,7 @@ class ManagedLedger:
         With the cursor of compaction goes what that left. Raises what the metadata store raises;
         then the cursor is still there, to be deleted again.
         """
-        cursor = self.cursors.pop(name, None)
-        if cursor is None:
-            return
-        if name == COMPACTION_CURSOR:
-            self._log.compacted = None
-        try:
-            await cursor.delete()
-        except MagnetarError:
-            self.cursors.setdefault(name, cursor)
-            raise
-        if cursor.durable:
-            self._saver.trim_soon(self)
-
-    async def _create_cursor(
-        self, name: str, initial: Position, properties: dict[str, str]
-    ) -> Cursor | MagnetarError:
-        """Return an error rather than raise it: whoever asked for the cursor raises it."""
-        try:
-            mark = self._log.mark_before(initial)
-            value = encode_cursor(CursorState(mark, properties=properties))
-            record = await self._cursor_store().create(name, value)
-            cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
-            # The log may have been trimmed while the record was written.
-            cursor.clamp()
-        except MagnetarError as error:
-            return error
-        finally:
-            del self._creating[name]
-        return cursor
-
-    def _cursor_store(self) -> CursorStore:
-        """What loads and creates cursors: most logs have few, and need it once."""
-        return CursorStore(
-            self.name, metadata=self._metadata, ledger_list=self._list, tasks=self._tasks
-        )
-
-    def _cursor(
-        self, name: str, mark: Position, record: CursorRecord | None, properties: dict[str, str]
-    ) -> Cursor:
-        return Cursor(
-            name,
-            mark,
-            owner=self,
-            log=self._log,
-            saver=self._saver,
-            record=record,
-            properties=properties,
-            ranges_max=self._settings.cursor_ranges_max,
-        )
+        await self._cursors.delete(name)
 
     async def trim(self, *, retained: bool = False) -> None:
         """Delete the ledgers that every durable cursor has passed and that retention does not keep.
@@ -377,17 +210,11 @@ class ManagedLedger:
         ``retained``: those it keeps, too. The saver calls this after marks moved and after
         a rollover, housekeeping when only time has passed. Raises Fenced.
         """
-        if self._writer.closed:
-            return
-        limits = replace(self._settings, retention_time_s=0) if retained else self._settings
-        removable = self._removable(self.layout.sealed, self._clock.wall_ms(), limits)
-        if removable:
-            # The removal is recorded first: after a crash the next start deletes the ledgers.
-            await self._list.change(lambda layout: layout.remove(removable))
-            self._log.forget(removable)
-            for cursor in self.cursors.values():
-                cursor.clamp()
-        await self._list.delete_removed(self._ledgers)
+        await self._trimmer.trim(retained=retained)
+
+    def retain(self, time_s: int, size_bytes: int) -> None:
+        """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
+        self._trimmer.retain(time_s, size_bytes)
 
     def offload(self) -> LogOffload:
         """Return what offloads its ledgers. Raises NotAllowed where the broker has no offloader."""
@@ -418,33 +245,10 @@ class ManagedLedger:
         durable = [cursor for cursor in self.cursors.values() if cursor.durable]
         if not all(cursor.fits_its_record for cursor in durable):
             return False
-        acknowledged = durable and min(each.mark for each in durable) >= self.last_position
-        if acknowledged and self.entry_count and not self._settings.retention_time_s:
+        if self.entry_count and self._trimmer.keeps_nothing:
             await self._writer.end_ledger()
-            await self.trim()
-        now_ms = self._clock.wall_ms()
-        ledgers = [each for each in self.layout.ledgers(now_ms) if each.last_entry_id >= 0]
-        return not self._removable(ledgers, now_ms + FAR_AHEAD_MS, self._settings)
-
-    def _removable(
-        self, ledgers: Sequence[SealedLedger], now_ms: int, limits: ManagedLedgerSettings
-    ) -> list[int]:
-        return retention.removable(
-            ledgers,
-            min(
-                (each.held_at or each.mark for each in self.cursors.values() if each.durable),
-                default=None,
-            ),
-            limits,
-            size_bytes=self.size_bytes,
-            now_ms=now_ms,
-        )
-
-    def retain(self, time_s: int, size_bytes: int) -> None:
-        """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
-        has = self._settings
-        if (time_s, size_bytes) != (has.retention_time_s, has.retention_size_bytes):
-            self._settings = replace(has, retention_time_s=time_s, retention_size_bytes=size_bytes)
+            await self._trimmer.trim()
+        return self._trimmer.done
 
     def info(self) -> ManagedLedgerInfo:
         """Take a snapshot for statistics."""
@@ -466,6 +270,7 @@ class ManagedLedger:
         if self._writer.closed:
             return
         self._writer.refuse_appends()
+        self._trimmer.close()
         cursors = list(self.cursors.values())
         try:
             results = await asyncio.gather(
@@ -494,7 +299,5 @@ class ManagedLedger:
         await self._list.delete_removed(self._ledgers)
         if self._offload is not None:
             await self._offload.delete_removed()
-        for cursor in list(self.cursors.values()):
-            await cursor.delete()
-        self.cursors.clear()
+        await self._cursors.delete_all()
         await self._list.delete_record()

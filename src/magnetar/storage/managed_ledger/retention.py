@@ -10,6 +10,9 @@ from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 FOR_EVER: Final = -1
 """A retention time or size of -1 is no limit."""
 
+FAR_AHEAD_MS: Final = 2**62
+"""So long no retention is, but the one that is for ever."""
+
 
 def removable(
     sealed: Sequence[SealedLedger],

@@ -38,7 +38,7 @@ from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
@@ -154,15 +154,12 @@ async def open_world(settings=None, clock=None, routes=every_route):
     address = BrokerAddress.of("localhost", 6650, 8080)
     settings = settings or PolicySettings()
 
+    factory = ManagedLedgerFactory(
+        metadata=metadata, ledgers=ledgers, cache=cache, clock=clock, tasks=tasks
+    )
+
     async def open_ledger(name, _):
-        return await ManagedLedger.open(
-            paths.managed_ledger_name(name),
-            metadata=metadata,
-            ledgers=ledgers,
-            cache=cache,
-            clock=clock,
-            tasks=tasks,
-        )
+        return await factory.open(paths.managed_ledger_name(name))
 
     async with AsyncExitStack() as stack:
         stack.push_async_callback(metadata.close)

@@ -25,7 +25,8 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
 
@@ -217,8 +218,7 @@ async def open_bench():
         tasks = Tasks("bench")
         clock = clock or SystemClock()
         metadata = metadata or MemoryMetadataStore()
-        ledger = await ManagedLedger.open(
-            "public/default/persistent/t",
+        factory = ManagedLedgerFactory(
             metadata=metadata,
             ledgers=ledgers or MemoryLedgerStore(),
             cache=EntryCache(cache_bytes),
@@ -227,6 +227,7 @@ async def open_bench():
             settings=ledger_settings or ManagedLedgerSettings(),
             offloader=offloader,
         )
+        ledger = await factory.open("public/default/persistent/t")
         bench = None
         settings = TopicSettings(**{"failover_delay_ms": 10, **settings})
         topic = PersistentTopic(

@@ -19,7 +19,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
@@ -77,15 +77,14 @@ class Opened:
 
     async def open_ledger(self, topic, _):
         self.count += 1
-        return await ManagedLedger.open(
-            paths.managed_ledger_name(topic),
+        factory = ManagedLedgerFactory(
             metadata=self.metadata,
             ledgers=self.ledgers,
             cache=EntryCache(),
             clock=SystemClock(),
             tasks=self.tasks,
-            settings=self.ledger_settings,
         )
+        return await factory.open(paths.managed_ledger_name(topic), self.ledger_settings)
 
     async def topic_exists(self, topic):
         return await self.resources.topic_exists(topic)

@@ -10,7 +10,7 @@ from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.model.position import LATEST, Position
 from magnetar.model.process_status import ProcessStatus
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedgerSettings
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 
 FOLDER = OffloadPolicies(driver="filesystem", file_uri="/srv", deletion_lag_ms=1_000)
 
@@ -21,12 +21,17 @@ def offloader():
 
 
 @pytest.fixture
-async def open_topic(open_bench, offloader):
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+async def open_topic(open_bench, offloader, clock):
     """A topic of three sealed ledgers and an open one, each of one entry."""
 
     async def open_one(policies=FOLDER):
         bench = await open_bench(
-            clock=ManualClock(),
+            clock=clock,
             offloader=offloader,
             ledger_settings=ManagedLedgerSettings(entries_per_ledger_max=1, ledger_age_min_s=0),
             retention=RetentionPolicies(-1, -1),
@@ -77,7 +82,7 @@ async def test_the_newest_ledger_is_never_offloaded(open_topic):
     assert topic.offload.first_left == (ids(topic)[3].ledger_id, 0)
 
 
-async def test_policies_say_what_is_due_and_when_it_goes_from_here(open_topic):
+async def test_policies_say_what_is_due_and_when_it_goes_from_here(open_topic, clock):
     bench = await open_topic(OffloadPolicies(threshold_bytes=0).over(FOLDER))
     topic = bench.topic
     assert not await topic.prepare_for_rest(), "something will be due"
@@ -88,7 +93,7 @@ async def test_policies_say_what_is_due_and_when_it_goes_from_here(open_topic):
     assert topic.offload.status is ProcessStatus.NOT_RUN, "nobody asked by hand"
     await topic.maintain()
     assert not topic.offload.running
-    topic.ledger._clock.move(1)
+    clock.move(1)
     await topic.maintain()
     await done(topic)
     assert all(each.offload.local_deleted for each in ids(topic))

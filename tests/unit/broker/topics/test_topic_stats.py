@@ -20,7 +20,7 @@ from magnetar.model.policy_values import (
 from magnetar.model.position import LATEST, Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedgerSettings
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 
 
 async def test_totals_add_up_and_outlive_consumers(bench):

@@ -12,10 +12,10 @@ from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
 from magnetar.storage.managed_ledger.entries import Entries
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 from magnetar.tasks import Tasks
 
@@ -172,22 +172,20 @@ class Logs:
         self.clock = ManualClock()
         self.tasks = Tasks("test")
         self.settings = ManagedLedgerSettings(**settings)
-        self.saver = CursorSaver(
-            self.tasks, self.clock, interval_s=self.settings.cursor_save_interval_s
-        )
+        self.saver = None  # The one of the last ``open``.
 
     async def open(self, name=NAME, *, cached=True, metadata=None):
-        return await ManagedLedger.open(
-            name,
+        factory = ManagedLedgerFactory(
             metadata=metadata or self.metadata,
             ledgers=self.ledgers,
             cache=self.cache if cached else EntryCache(0),
             clock=self.clock,
             tasks=self.tasks,
             settings=self.settings,
-            saver=self.saver,
             offloader=self.offloader,
         )
+        self.saver = factory.saver
+        return await factory.open(name)
 
     async def roll(self, ledger):
         """End the current ledger, as a rollover by age does."""

@@ -6,7 +6,7 @@ from magnetar.errors import Fenced, WriteFailed
 from magnetar.storage.managed_ledger.cursor_saver import SAVES_AT_ONCE_MAX, CursorSaver
 
 
-class Owner:
+class Trimmer:
     """What the saver trims."""
 
     def __init__(self):
@@ -20,9 +20,9 @@ class Owner:
 class Saved:
     """What the saver saves."""
 
-    def __init__(self, owner):
+    def __init__(self, trimmer):
         self.name = "cursor"
-        self.owner = owner
+        self.trimmer = trimmer
         self.flushes = Gate()
 
     async def flush(self):
@@ -35,24 +35,24 @@ def saver(logs):
 
 
 @pytest.fixture
-def owner():
-    return Owner()
+def trimmer():
+    return Trimmer()
 
 
-async def test_what_changed_is_saved_once_and_its_log_trimmed_after(logs, saver, owner):
-    cursors = [Saved(owner) for _ in range(3)]
+async def test_what_changed_is_saved_once_and_its_log_trimmed_after(logs, saver, trimmer):
+    cursors = [Saved(trimmer) for _ in range(3)]
     for cursor in cursors * 5:
         saver.save_soon(cursor)
     await logs.clock.advance(0.9)
     assert cursors[0].flushes.passed == 0
     await logs.clock.advance(0.1)
     assert [cursor.flushes.passed for cursor in cursors] == [1, 1, 1]
-    assert owner.trims.passed == 1
+    assert trimmer.trims.passed == 1
 
 
-async def test_nothing_runs_when_nothing_changed(logs, saver, owner):
+async def test_nothing_runs_when_nothing_changed(logs, saver, trimmer):
     assert saver.idle
-    saver.save_soon(Saved(owner))
+    saver.save_soon(Saved(trimmer))
     assert not saver.idle
     await logs.clock.advance(1)
     assert saver.idle
@@ -60,8 +60,8 @@ async def test_nothing_runs_when_nothing_changed(logs, saver, owner):
     assert len(logs.tasks) == 0
 
 
-async def test_what_changes_during_a_save_is_saved_in_the_next_round(logs, saver, owner):
-    cursor = Saved(owner)
+async def test_what_changes_during_a_save_is_saved_in_the_next_round(logs, saver, trimmer):
+    cursor = Saved(trimmer)
     cursor.flushes.close()
     saver.save_soon(cursor)
     await logs.clock.advance(1)
@@ -74,23 +74,23 @@ async def test_what_changes_during_a_save_is_saved_in_the_next_round(logs, saver
     assert saver.idle
 
 
-async def test_one_loop_serves_all(logs, saver, owner):
+async def test_one_loop_serves_all(logs, saver, trimmer):
     for _ in range(10):
-        saver.save_soon(Saved(owner))
-        saver.trim_soon(Owner())
+        saver.save_soon(Saved(trimmer))
+        saver.trim_soon(Trimmer())
     assert len(logs.tasks) == 1
     await logs.clock.advance(1)
 
 
-async def test_a_log_is_trimmed_on_request(logs, saver, owner):
-    saver.trim_soon(owner)
+async def test_a_log_is_trimmed_on_request(logs, saver, trimmer):
+    saver.trim_soon(trimmer)
     await logs.clock.advance(1)
-    assert owner.trims.passed == 1
+    assert trimmer.trims.passed == 1
     assert saver.idle
 
 
-async def test_many_are_saved_in_portions(logs, saver, owner):
-    cursors = [Saved(owner) for _ in range(SAVES_AT_ONCE_MAX + 1)]
+async def test_many_are_saved_in_portions(logs, saver, trimmer):
+    cursors = [Saved(trimmer) for _ in range(SAVES_AT_ONCE_MAX + 1)]
     for cursor in cursors:
         cursor.flushes.close()
         saver.save_soon(cursor)
@@ -102,8 +102,8 @@ async def test_many_are_saved_in_portions(logs, saver, owner):
     assert all(cursor.flushes.passed == 1 for cursor in cursors)
 
 
-async def test_a_save_that_failed_is_tried_again(logs, saver, owner, caplog):
-    cursor, other = Saved(owner), Saved(owner)
+async def test_a_save_that_failed_is_tried_again(logs, saver, trimmer, caplog):
+    cursor, other = Saved(trimmer), Saved(trimmer)
     cursor.flushes.failures = [WriteFailed("disk full")]
     saver.save_soon(cursor)
     saver.save_soon(other)
@@ -116,19 +116,19 @@ async def test_a_save_that_failed_is_tried_again(logs, saver, owner, caplog):
     assert "disk full" in caplog.text
 
 
-async def test_what_another_broker_owns_is_given_up(logs, saver, owner):
-    cursor = Saved(owner)
+async def test_what_another_broker_owns_is_given_up(logs, saver, trimmer):
+    cursor = Saved(trimmer)
     cursor.flushes.failures = [Fenced("another broker")]
     saver.save_soon(cursor)
     await logs.clock.advance(1)
     assert saver.idle
 
 
-async def test_a_trim_that_failed_stops_nobody(logs, saver, owner, caplog):
-    owner.trims.failures = [WriteFailed("disk full"), Fenced("another broker")]
-    other = Owner()
+async def test_a_trim_that_failed_stops_nobody(logs, saver, trimmer, caplog):
+    trimmer.trims.failures = [WriteFailed("disk full"), Fenced("another broker")]
+    other = Trimmer()
     for _ in range(2):
-        saver.trim_soon(owner)
+        saver.trim_soon(trimmer)
         saver.trim_soon(other)
         await logs.clock.advance(1)
     assert other.trims.passed == 2

@@ -4,7 +4,6 @@ import pytest
 from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
-    NAME,
     PATH,
     GatedMetadataStore,
     acknowledge,
@@ -18,7 +17,6 @@ from unit.storage.managed_ledger.logs import (
 from magnetar.errors import Fenced, LedgerFenced, WriteFailed
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.position import EARLIEST, LATEST, Position
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 
 async def test_appended_entries_lie_one_after_the_other(ledger):
@@ -287,19 +285,3 @@ async def test_a_former_owner_cannot_delete_the_log(logs, ledger):
     with pytest.raises(Fenced):
         await ledger.delete()
     assert await everything(again) == entries(10)
-
-
-async def test_a_log_makes_its_own_saver_where_it_is_given_none(logs):
-    ledger = await ManagedLedger.open(
-        NAME,
-        metadata=logs.metadata,
-        ledgers=logs.ledgers,
-        cache=logs.cache,
-        clock=logs.clock,
-        tasks=logs.tasks,
-    )
-    cursor = await ledger.open_cursor("s", EARLIEST)
-    await append(ledger, entries(3))
-    cursor.acknowledge_cumulative(Position(0, 1))
-    await logs.clock.advance(1)
-    assert (await logs.open()).cursors["s"].mark == (0, 1)
