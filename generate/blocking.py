@@ -24,7 +24,6 @@ TARGET: Final = CLIENT / "blocking.py"
 # They are for the client, not for applications.
 INTERNAL: Final = (
     "add",
-    "arrived",
     "check_room",
     "failed",
     "last_messages",

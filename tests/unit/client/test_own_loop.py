@@ -103,7 +103,7 @@ async def test_a_message_that_arrived_is_not_taken_in_another_loop_either(broker
         client.create_producer("waiting") as producer,
     ):
         await producer.send(b"x")
-        await until(lambda: consumer._ready)
+        await until(lambda: consumer._queues._ready)
         with pytest.raises(NotAllowed, match="another event loop"):
             await asyncio.to_thread(asyncio.run, consumer.receive_many())
         assert (await consumer.receive(5)).data == b"x"

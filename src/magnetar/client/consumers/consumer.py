@@ -28,7 +28,7 @@ class Consumer(Receiver[T_co]):
     @property
     def active(self) -> bool:
         """A Failover consumer: it is the active one of some topic. The others are always."""
-        return any(part.active for part in self._topics.values())
+        return any(part.active for part in self._parts)
 
     def acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
@@ -50,12 +50,13 @@ class Consumer(Receiver[T_co]):
                 self.interceptors.on_acknowledge((messages,))
             return done
         given = list(messages)
-        if self._closed:
-            self._raise_if_over()
+        if self._parts.closed:
+            self._parts.raise_if_over()
         if self.interceptors is not None:
             self.interceptors.on_acknowledge(given)
-        if len(self._topics) == 1 and not self._former:  # Then all of them come from it.
-            return next(iter(self._topics.values())).acks.acknowledge(given)
+        only = self._parts.only
+        if only is not None:
+            return only.acks.acknowledge(given)
         groups = groupby(given, self._part_of)
         return all_of([part.acks.acknowledge(list(group)) for part, group in groups])
 
@@ -120,7 +121,7 @@ class Consumer(Receiver[T_co]):
 
         The broker counts them, in all of the topics and partitions together.
         """
-        return sum(await self._all(part.positions.backlog() for part in self._topics.values()))
+        return sum(await self._parts.all(part.positions.backlog() for part in self._parts))
 
     async def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
@@ -128,7 +129,7 @@ class Consumer(Receiver[T_co]):
         Without a connection they go on waiting for the next one.
         """
         check_loop(self._loop)
-        for part in self._topics.values():
+        for part in self._parts:
             part.flush()
 
     async def redeliver_unacknowledged(
@@ -140,7 +141,7 @@ class Consumer(Receiver[T_co]):
         """
         check_loop(self._loop)
         if messages is None:
-            for part in self._topics.values():
+            for part in self._parts:
                 part.redeliver(None)
             return
         wanted: dict[TopicConsumer, list[Message[Any] | MessageId]] = {}
@@ -155,5 +156,5 @@ class Consumer(Receiver[T_co]):
         Raises TimedOut or the broker's error; then the consumer goes on.
         """
         check_loop(self._loop)
-        await gather_all(part.unsubscribe(force=force) for part in self._topics.values())
+        await gather_all(part.unsubscribe(force=force) for part in self._parts)
         await self.close()

@@ -24,7 +24,7 @@ class Reader(Receiver[T_co]):
 
         The broker counts them, in all of the topics and partitions together.
         """
-        return sum(await self._all(part.positions.backlog() for part in self._topics.values()))
+        return sum(await self._parts.all(part.positions.backlog() for part in self._parts))
 
     async def receive_entries(
         self,
@@ -39,7 +39,7 @@ class Reader(Receiver[T_co]):
         For who takes many messages apart at once, such as into columns.
         """
         take = partial(TopicConsumer.take_entries, bytes_max=bytes_max)
-        return await self._wait(count_max, timeout_s, take)
+        return await self._queues.wait(count_max, timeout_s, take)
 
     async def mark_delete_position(self) -> Position | None:
         """Up to which entry the broker takes everything for received.

@@ -5,7 +5,7 @@ from support.loop import until
 from unit.client.peer import lose_connection, refuse
 
 from magnetar.client.client import Client
-from magnetar.client.consumers import receiver
+from magnetar.client.consumers import topic_consumers
 from magnetar.errors import ConsumerBusy, InvalidValue, NotAuthorized, TopicNotFound
 from magnetar.model.position import LATEST_MESSAGE
 from magnetar.wire.commands import BaseCommand
@@ -77,7 +77,7 @@ async def test_messages_of_a_topic_that_went_may_be_acknowledged(peer, client):
 
 
 async def test_so_many_topics_that_went_are_remembered(peer, client, monkeypatch):
-    monkeypatch.setattr(receiver, "FORMER_TOPICS_MAX", 1)
+    monkeypatch.setattr(topic_consumers, "FORMER_TOPICS_MAX", 1)
     async with client.create_producer("a") as producer:
         await producer.send(b"0")
     consumer = await client.subscribe(["a", "b", "c"], "s")
