@@ -1,12 +1,9 @@
 """The worker that a broker starts for the functions that it has, where it does not come up."""
 
-from urllib.parse import urlsplit
-
 from support.elsewhere import until_elsewhere
 
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
-from magnetar.broker.cluster.lookup import BrokerAddress
 from magnetar.client.client import Client
 from magnetar.clock import SystemClock
 from magnetar.functions.worker.admin import Admin
@@ -18,9 +15,8 @@ from magnetar.testing.local_broker import BrokerThread
 async def test_it_is_tried_again_when_the_worker_of_a_broker_before_has_ended(tmp_path):
     with BrokerThread() as broker:
         await Admin(broker.web_url).prepare(NAMESPACE)
-        ports = [urlsplit(url).port for url in (broker.service_url, broker.web_url)]
-        address = BrokerAddress.of("localhost", *ports)
-        worker = FunctionsWorkerProcess(address, tmp_path, SystemClock())
+        urls = broker.service_url, broker.web_url
+        worker = FunctionsWorkerProcess(*urls, tmp_path, SystemClock())
         log_file = tmp_path / "worker.log"
 
         def refused() -> bool:

@@ -21,7 +21,6 @@ from yarl import URL
 
 from magnetar.broker.admin.exchange import Reply, Request
 from magnetar.broker.auth.http import ORIGINAL_PRINCIPAL_HEADER
-from magnetar.broker.cluster.lookup import BrokerAddress
 from magnetar.clock import Clock
 from magnetar.errors import NotReady
 from magnetar.tasks import Tasks
@@ -42,7 +41,8 @@ class FunctionsWorkerProcess:
 
     def __init__(
         self,
-        address: BrokerAddress,
+        service_url: str,
+        web_url: str,
         folder: Path,
         clock: Clock,
         *,
@@ -54,7 +54,8 @@ class FunctionsWorkerProcess:
         """
         self._client = client
         self._secret = secrets.token_urlsafe(32)  # Nobody but this broker may ask the worker.
-        self._address = address
+        self._service_url = service_url
+        self._web_url = web_url
         self._folder = folder
         self._clock = clock
         self._tasks = Tasks("functions worker")
@@ -120,8 +121,8 @@ class FunctionsWorkerProcess:
         ready = self._folder / "worker.ready"
         ready.unlink(missing_ok=True)
         log_file = self._folder / "worker.log"
-        command = [*PROGRAM, "--service-url", self._address.service_url]
-        command += ["--admin-url", self._address.web_url or "", "--data-dir", str(self._folder)]
+        command = [*PROGRAM, "--service-url", self._service_url]
+        command += ["--admin-url", self._web_url, "--data-dir", str(self._folder)]
         command += ["--port", "0", "--ready-file", str(ready), "--until-eof", "--secrets"]
         output = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:

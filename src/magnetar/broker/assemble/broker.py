@@ -27,7 +27,7 @@ from magnetar.tasks import Tasks
 
 from .access import authorization_service, http_sign_in, revoke
 from .commands import command_table
-from .functions_worker import check_ports, functions_worker
+from .functions_worker import check_client, functions_worker
 from .services import open_services
 from .shared import Shared
 
@@ -43,7 +43,7 @@ async def running_broker(
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
     """
     async with AsyncExitStack() as stack:
-        check_ports(config.server)
+        check_client(config)
         tls = ServerTls(config.tls) if config.tls.on else None
         context = None if tls is None else tls.context
         listeners = open_listeners(config.server, config.tls, context, stack)

@@ -6,7 +6,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.settings.server import ServerSettings
+from magnetar.broker.auth.key_text import read_file
+from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 
@@ -19,13 +20,20 @@ FUNCTIONS_METADATA: Final = TopicName("persistent", "public", "functions", "meta
 """The topic in which the functions worker keeps its functions."""
 
 
-def check_ports(server: ServerSettings) -> None:
+def check_client(config: Config) -> None:
     """Raises InvalidValue where the worker could not reach its broker."""
-    if server.functions_worker and min(server.web_port, server.broker_port) < 0:
+    server, tls = config.server, config.tls
+    if not server.functions_worker:
+        return
+    if tls.client:
+        for name, file in tls.client_files.items():
+            read_file(f"the functions worker's {name}", file)
+    elif min(server.web_port, server.broker_port) < 0:
         raise InvalidValue(
             "functionsWorkerEnabled=true needs the ports without TLS, and brokerServicePort=-1 "
-            "or webServicePort=-1 switches one off: choose ports for them (bindAddress keeps "
-            "others away), or take functionsWorkerEnabled out"
+            "or webServicePort=-1 switches one off: set brokerClientTlsEnabled=true and "
+            "brokerClientTrustCertsFilePath, choose ports for them (bindAddress keeps others "
+            "away), or take functionsWorkerEnabled out"
         )
 
 
@@ -37,11 +45,14 @@ async def functions_worker(shared: Shared, services: AdminServices) -> "Function
     else:
         folder = storage.data_directory
     kind = import_module("magnetar.broker.admin.functions_worker").FunctionsWorkerProcess
+    address, tls = services.address, shared.config.tls
+    files = {name: str(file) for name, file in tls.client_files.items() if tls.client}
     worker: FunctionsWorkerProcess = kind(
-        services.address,
+        address.service_url_tls if tls.client else address.service_url,
+        address.web_url_tls if tls.client else address.web_url,
         folder / "functions",
         shared.clock,
-        client=shared.config.auth.client_settings,
+        client=shared.config.auth.client_settings | files,
     )
     shared.stack.push_async_callback(worker.close)
     if await services.resources.topic_exists(FUNCTIONS_METADATA):

@@ -61,6 +61,33 @@ class TlsSettings:
         "how often it is looked whether these files changed; 0: not while the broker runs",
     )
 
+    client: bool = setting(
+        "brokerClientTlsEnabled",
+        False,
+        "the functions worker connects to its broker by TLS; nothing else connects from here",
+    )
+    client_trust: Path | None = setting(
+        "brokerClientTrustCertsFilePath",
+        None,
+        "file of the authorities that it trusts, in PEM; empty: those of the system",
+    )
+    client_certificate: Path | None = setting(
+        "brokerClientCertificateFilePath", None, "file of the certificate that it shows, in PEM"
+    )
+    client_key: Path | None = setting(
+        "brokerClientKeyFilePath", None, "file of its private key, in PEM"
+    )
+
+    @property
+    def client_files(self) -> dict[str, Path]:
+        """The files of the functions worker's client, by the names of Java's client."""
+        files = {
+            "tlsTrustCertsFilePath": self.client_trust,
+            "tlsCertificateFilePath": self.client_certificate,
+            "tlsKeyFilePath": self.client_key,
+        }
+        return {name: file for name, file in files.items() if file is not None}
+
     @property
     def on(self) -> bool:
         return self.port is not None or self.web_port is not None
@@ -78,6 +105,7 @@ def refusals(tls: TlsSettings, auth: AuthSettings, sources: Mapping[str, str]) -
         key = "brokerServicePortTls" if tls.port is not None else "webServicePortTls"
         value = str(tls.web_port if tls.port is None else tls.port)
         found.append((key, value, "set tlsCertificateFilePath and tlsKeyFilePath, both of PEM"))
+    found += _of_client(tls, sources)
     if tls.require_certificate and (tls.insecure or tls.trust is None or not tls.on):
         remedy = (
             f"nobody could check them: set tlsTrustCertsFilePath and {ports}, and do without "
@@ -94,3 +122,23 @@ def refusals(tls: TlsSettings, auth: AuthSettings, sources: Mapping[str, str]) -
         refusal_text(key, value, sources.get(key, "default"), remedy)
         for key, value, remedy in found
     ]
+
+
+def _of_client(tls: TlsSettings, sources: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Key, value and remedy of what the functions worker could not do."""
+    found = []
+    if tls.client and None in (tls.port, tls.web_port):
+        remedy = "there is nothing to connect to: set brokerServicePortTls and webServicePortTls"
+        found.append(("brokerClientTlsEnabled", "true", remedy))
+    for key, file in (
+        ("brokerClientTrustCertsFilePath", tls.client_trust),
+        ("brokerClientCertificateFilePath", tls.client_certificate),
+        ("brokerClientKeyFilePath", tls.client_key),
+    ):
+        if file is not None and not tls.client and "brokerClientTlsEnabled" not in sources:
+            found.append((key, str(file), "set brokerClientTlsEnabled=true, too, or take it out"))
+    if (tls.client_certificate is None) is not (tls.client_key is None):
+        remedy = "a certificate is shown with its key: set brokerClientCertificateFilePath and "
+        remedy += "brokerClientKeyFilePath both, or neither"
+        found.append(("brokerClientCertificateFilePath", str(tls.client_certificate or ""), remedy))
+    return found

@@ -105,7 +105,7 @@ def test_a_secret_is_not_shown(key):
         "tlsEnable",
         "MAGNETAR_TLS_ENABLE",
         "superuserRole",
-        "openIDAllowedTokenIssuers",
+        "openIDIssuer",
         "openIdIssuers",
         "myKeyStore",
         "brokerSSLPort",

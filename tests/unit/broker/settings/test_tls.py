@@ -18,6 +18,8 @@ TRUSTS = {**TLS, "tlsTrustCertsFilePath": "/t.pem"}
         {**TRUSTS, "tlsRequireTrustedClientCertOnConnect": "true"},
         {**TRUSTS, **CHECKS},
         {"tlsEnabled": "false", **FILES},
+        {**TLS, "webServicePortTls": 8443, "brokerClientTlsEnabled": "true"},
+        {"brokerClientTlsEnabled": "false", "brokerClientTrustCertsFilePath": "/t.pem"},
     ],
     ids=str,
 )
@@ -45,6 +47,9 @@ def test_what_fits_together_starts(settings):
         ({**TLS, **CHECKS}, "who a certificate names is believed only where it is checked"),
         ({**TRUSTS, **CHECKS, "tlsAllowInsecureConnection": "true"}, "believed only where"),
         ({**TLS, "tlsProtocols": "TLSv1.1"}, "use some of TLSv1.2,TLSv1.3"),
+        ({**TLS, "brokerClientTlsEnabled": "true"}, "nothing to connect to: set brokerServ"),
+        ({"brokerClientTrustCertsFilePath": "/t"}, "set brokerClientTlsEnabled=true, too"),
+        ({"brokerClientKeyFilePath": "/k"}, "and brokerClientKeyFilePath both, or neither"),
         ({"tlsEnabledWithKeyStore": "true"}, "files in PEM .*of a Java keystore"),
     ],
     ids=str,

@@ -1,0 +1,86 @@
+"""How a broker refuses commands, as a live Pulsar 4.0.7 did: ``refused_commands.jsonl``.
+
+``MAGNETAR_WITH_PULSAR=1`` asks an Apache Pulsar again, and ``REWRITE=1`` with it keeps the answers.
+"""
+
+import json
+import os
+import urllib.request
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from security.refused_commands import SETTINGS, converse
+from support.apache_pulsar import WITH_PULSAR, apache_pulsar
+from support.tokens import token
+
+from magnetar.broker.handlers.sign_in import FAILED
+from magnetar.testing.local_broker import LocalBroker
+
+CLIENTS = "org.apache.pulsar.client.impl.auth"
+GOLDEN = Path(__file__).parent / "refused_commands.jsonl"
+OF_PULSAR = "".join(
+    f"{key}={value}\n"
+    for key, value in {
+        **SETTINGS,
+        "brokerClientAuthenticationPlugin": f"{CLIENTS}.AuthenticationToken",
+        "brokerClientAuthenticationParameters": f"token:{token('root')}",
+    }.items()
+)
+
+
+@asynccontextmanager
+async def opened(request, folder):
+    if not WITH_PULSAR:
+        async with LocalBroker(settings=SETTINGS) as broker:
+            yield broker.port, broker.web_url
+        return
+    opener = urllib.request.build_opener()
+    opener.addheaders = [("Authorization", f"Bearer {token('root')}")]
+    urllib.request.install_opener(opener)
+    with apache_pulsar(request, folder, OF_PULSAR) as pulsar:
+        yield int(pulsar.url.rpartition(":")[2]), pulsar.web_url
+
+
+SILENT = "who may do nothing there does not hear whether there is such a tenant"
+WHY = "ours say why, behind Pulsar's words, before they hang up"
+REASONS = {
+    ("CONNECT", "a token of nobody"): "a role without a name is nobody's",
+    ("CONNECT", ""): WHY,
+    ("AUTH_RESPONSE", "nobody asked"): "nobody tries tokens on a connection that is let in",
+    ("AUTH_RESPONSE", ""): WHY,
+    ("GET_SCHEMA", ""): "Pulsar 4.0 asks nobody",
+    ("GET_OR_CREATE_SCHEMA", ""): "Pulsar 4.0 asks nobody",
+    ("", "in no tenant"): SILENT,
+}
+"""Why ours differ, by command and the beginning of the case; "" is any."""
+
+
+def reason(row):
+    for (command, case), why in REASONS.items():
+        if command in ("", row["command"]) and row["case"].startswith(case):
+            return why
+    return None
+
+
+async def test_commands_are_refused_as_pulsar_refuses_them(request, tmp_path):
+    async with opened(request, tmp_path) as (port, web_url):
+        found = await converse(port, web_url)
+    if WITH_PULSAR and os.environ.get("REWRITE"):
+        GOLDEN.write_text("".join(json.dumps(each) + "\n" for each in found))
+    recorded = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    assert [(row["command"], row["case"]) for row in found] == [
+        (row["command"], row["case"]) for row in recorded
+    ]
+    pairs = list(zip(recorded, found, strict=True))
+    differing = [(theirs, ours) for theirs, ours in pairs if theirs != ours]
+    assert [pair for pair in differing if reason(pair[1]) is None] == []
+    if WITH_PULSAR:
+        assert differing == []
+        return
+    assert {reason(ours) for _, ours in differing} == set(REASONS.values())
+    for theirs, ours in differing:
+        assert "error" in ours, "ours may be stricter, and nothing else"
+        if reason(ours) == WHY:
+            assert ours["stays"] is theirs["stays"] is False
+            assert ours["message"].startswith(f"{theirs.get('message', FAILED)}: ")
+            assert ours["error"] == theirs.get("error", "AuthenticationError")
