@@ -43,6 +43,7 @@ class Broker:
         clock: Clock,
         iteration: LoopIteration,
         tasks: Tasks,
+        new_session: Callable[..., Session] = Session,
     ) -> None:
         """``tasks`` run what connections ask for; ``stop`` ends them."""
         self.address = address
@@ -57,6 +58,7 @@ class Broker:
         self._clock = clock
         self._iteration = iteration
         self._tasks = tasks
+        self._new_session = new_session
         self.connections = ConnectionCounts()
         self._connections = KeepAliveSweep(config.connections.keep_alive_interval_s, clock)
         self.outbox_budget = OutboxBudget(config.connections.delivery_buffer_mb_max * MIB)
@@ -95,6 +97,7 @@ class Broker:
             buffer=memoryview(bytearray(SHARED_BUFFER_BYTES)),
             opened=self._opened,
             closed=self._closed,
+            new_session=self._new_session,
         )
         for each in self._listeners:
             server = await loop.create_server(

@@ -36,6 +36,7 @@ from .settings.setting import (
 from .settings.storage import StorageSettings
 from .settings.tls import TlsSettings
 from .settings.tls import refusals as tls_refusals
+from .settings.traces import TraceSettings, from_opentelemetry
 from .topics.settings import TopicSettings
 
 _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
@@ -54,6 +55,7 @@ _SECTIONS: Final = (
     OffloadSettings,
     HousekeepingSettings,
     MetricSettings,
+    TraceSettings,
     LogSettings,
 )
 _PORTS: Final = ("brokerServicePort", "webServicePort")
@@ -76,6 +78,7 @@ class Config:
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)
+    traces: TraceSettings = field(default_factory=TraceSettings)
     log: LogSettings = field(default_factory=LogSettings)
     sources: Mapping[str, str] = field(
         default_factory=dict
@@ -114,6 +117,7 @@ class Config:
                 key = _key_of(variable)
                 source = "environment" if key == variable else f"environment {variable}"
                 given[key], sources[key] = value, source
+        from_opentelemetry(environment, given, sources)
         for key, flag in flags.items():
             if key not in _KEYS and group_of(key) is None:
                 hint = correction_of(key, _KEYS)
@@ -132,6 +136,7 @@ class Config:
             offload=section_from(OffloadSettings, given, sources),
             housekeeping=section_from(HousekeepingSettings, given, sources),
             metrics=section_from(MetricSettings, given, sources),
+            traces=section_from(TraceSettings, given, sources),
             log=section_from(LogSettings, given, sources),
             sources=MappingProxyType(sources),
             others=tuple(
@@ -169,6 +174,7 @@ class Config:
             self.offload,
             self.housekeeping,
             self.metrics,
+            self.traces,
             self.log,
         )
         return [

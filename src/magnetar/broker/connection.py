@@ -54,6 +54,7 @@ class ConnectionContext:
     buffer: memoryview
     opened: Callable[["Connection"], bool]  # False: there are too many, it must close at once.
     closed: Callable[["Connection"], None]
+    new_session: Callable[..., Session] = Session
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -125,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
             context.iteration,
             context.outbox_budget,
         )
-        self._session = Session(
+        self._session = context.new_session(
             hang_up=self.hang_up,
             cut_off=self.cut_off,
             address=_address(transport.get_extra_info("peername")),

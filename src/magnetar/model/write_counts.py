@@ -4,10 +4,22 @@ It is noted once for all entries that were stored together.
 """
 
 from bisect import bisect_left
-from typing import Final
+from typing import Final, NamedTuple
 
 LATENCIES_MS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 SIZES: Final = (128, 512, 1024, 2048, 4096, 16 * 1024, 100 * 1024, 1024 * 1024)
+
+
+class GroupTimes(NamedTuple):
+    """When the log wrote what it wrote together, by ``Clock.now``, and how many bytes it was.
+
+    Where nothing was synced, ``synced`` is a moment behind ``written``.
+    """
+
+    began: float
+    written: float
+    synced: float
+    size_bytes: int
 
 
 class WriteCounts:

@@ -20,6 +20,7 @@ from magnetar.tasks import Tasks
 if TYPE_CHECKING:
     from magnetar.broker.admin.server import AdminServer
     from magnetar.broker.auth.http import HttpSignIn
+    from magnetar.broker.tracing.request_traces import RequestTraces
 
 _TABLE: Final = "magnetar.broker.admin.routes.table"
 
@@ -39,6 +40,7 @@ async def start_admin(
     connections_max: int = 0,
     sign_in: "HttpSignIn | None" = None,
     routes: Iterable[Route] | LoadRoutes = every_route,
+    traces: "RequestTraces | None" = None,
 ) -> "AdminServer":
     """Serve on ``listeners`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
@@ -65,4 +67,5 @@ async def start_admin(
         sign_in=sign_in,
         body_bytes_max=BODY_BYTES_MAX if services.functions is None else FORM_BYTES_MAX,
         advertised=services.address.host,
+        traces=traces,
     )

@@ -20,6 +20,7 @@ from magnetar.broker.admin.topic_metrics import SUMMED
 from magnetar.model.histogram import Histogram
 from magnetar.model.names import NamespaceName
 from magnetar.model.operation_counts import OperationCounts
+from magnetar.model.trace_counts import TraceCounts
 from magnetar.model.write_counts import LATENCIES_MS
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999)
@@ -299,12 +300,24 @@ class BrokerMetrics:
         yield family
         writable = 0 if vitals.write_error() else 1
         yield self._gauge("magnetar_log_writable", "1: the last write succeeded", writable)
+        if vitals.traces is not None:
+            yield from self._traces(vitals.traces)
         listeners = len(self._admin.events)
         yield self._gauge("magnetar_event_listeners", "clients that listen to events", listeners)
         disk = vitals.disk_seen
         if disk is not None:
             yield self._gauge("magnetar_disk_free_bytes", "of dataDirectory", disk.free_bytes)
             yield self._gauge("magnetar_disk_total_bytes", "of dataDirectory", disk.total_bytes)
+
+    def _traces(self, counts: TraceCounts) -> Iterator[Metric]:
+        family = CounterMetricFamily(
+            "magnetar_trace_spans", "spans, by what became of them", labels=["cluster", "outcome"]
+        )
+        for outcome in ("exported", "failed", "dropped"):
+            family.add_metric([self._cluster, outcome], getattr(counts, outcome))
+        yield family
+        what = "publishes, deliveries and requests that were too many to be traced"
+        yield self._counter("magnetar_traces_skipped", what, counts.skipped, self._labels())
 
     def _process(self) -> Iterator[Metric]:
         for family in ProcessCollector(registry=None).collect():

@@ -18,7 +18,8 @@ class Request:
 
     ``role`` is who asks; None where nobody is asked who it is. ``proxy_role`` is the proxy's that
     passes the request on, which needs the permissions, too. ``headers`` are found in any case of
-    letters. After ``life_s`` nobody knows any more who it is; None: for ever.
+    letters. After ``life_s`` nobody knows any more who it is; None: for ever. ``route`` is the path
+    of its route, once that is found.
     """
 
     method: str
@@ -32,6 +33,7 @@ class Request:
     proxy_role: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     life_s: float | None = None
+    route: str = ""
 
     def accepts(self, content_type: str) -> bool:
         """Whether the client takes this type, by itself or by a wildcard."""

@@ -18,6 +18,7 @@ from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.certificates import common_name
 from magnetar.broker.auth.http import HttpSignIn, shows_token
 from magnetar.broker.listeners import Listener
+from magnetar.broker.tracing.request_traces import RequestTraces
 from magnetar.errors import MagnetarError, NotAuthenticated
 from magnetar.tasks import Tasks
 
@@ -84,6 +85,7 @@ class AdminServer:
         body_bytes_max: int = BODY_BYTES_MAX,
         sign_in: HttpSignIn | None = None,
         advertised: str = "",
+        traces: RequestTraces | None = None,
     ) -> Self:
         """Accept connections on ``listeners``, which are closed with the server, as ``tasks`` are.
 
@@ -93,7 +95,7 @@ class AdminServer:
         """
         addresses = [ip_address(each.socket.getsockname()[0]) for each in listeners]
         local = all(each.is_loopback for each in addresses)
-        answers = _Answers(router, body_bytes_max, sign_in, advertised, local=local)
+        answers = _Answers(router, body_bytes_max, sign_in, advertised, local=local, traces=traces)
         runner = web.ServerRunner(
             _Connections(answers.answer, connections_max),
             handle_signals=False,
@@ -148,6 +150,7 @@ class _Answers:
         advertised: str,
         *,
         local: bool,
+        traces: RequestTraces | None = None,
     ) -> None:
         """``local``: only programs on this machine reach it."""
         self._router = router
@@ -155,6 +158,7 @@ class _Answers:
         self._sign_in = sign_in
         self._advertised = advertised
         self._local = local
+        self._traces = traces
         self._streaming: set[asyncio.Task[object]] = set()
         self._closing = False
 
@@ -174,7 +178,10 @@ class _Answers:
             content_type=http.headers.get("Content-Type"),
             headers=http.headers,
         )
-        reply = await self._reply(request, http)
+        if self._traces is None:
+            reply = await self._reply(request, http)
+        else:
+            reply = await self._traces.around(request, partial(self._reply, request, http))
         if reply.status >= 400:
             log.info("admin.refused %s %s status=%d", request.method, path, reply.status)
         headers = dict(reply.headers)
@@ -223,6 +230,7 @@ class _Answers:
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
             route = await self._router.find(request)
+            request.route = route.path
             if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
                 await self._ask_who(self._sign_in, request, http)
             if request.role is None or not shows_token(http.headers):

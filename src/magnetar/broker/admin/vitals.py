@@ -13,6 +13,8 @@ from magnetar.broker.auth.authentication import Authentication
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
 from magnetar.model.operation_counts import ConnectionCounts, OperationCounts
+from magnetar.model.trace_counts import TraceCounts
+from magnetar.model.write_counts import GroupTimes
 from magnetar.storage.managed_ledger.cache import EntryCache
 
 LAG_INTERVAL_S: Final = 0.25
@@ -42,6 +44,7 @@ class Vitals:
     backlog_checks: Histogram = field(default_factory=Histogram)
     authentication: Authentication | None = None  # None: nobody is asked who it is.
     sync_latency: Histogram | None = None  # None: nothing is written to a disk.
+    log_times: Callable[[], GroupTimes | None] = lambda: None  # Of what the log answers now.
     data_directory: Path | None = None
     cache: EntryCache = field(default_factory=EntryCache)
     metadata: Mapping[str, OperationCounts] = field(default_factory=dict)  # By kind.
@@ -49,6 +52,7 @@ class Vitals:
     check_log: Callable[[], Awaitable[None]] = _well
     write_error: Callable[[], str] = str  # Why the log takes nothing; "": it does.
     loop_lag: Histogram = field(default_factory=Histogram)
+    traces: TraceCounts | None = None  # None: there are none.
     started_at: float = field(init=False)  # By ``Clock.now``.
     started_ms: int = field(init=False)
     disk_seen: Disk | None = None

@@ -30,6 +30,7 @@ from .commands import command_table
 from .functions_worker import check_client, functions_worker
 from .services import open_services
 from .shared import Shared
+from .traces import TraceParts, trace_parts
 
 _SYSTEM_CLOCK: Final = SystemClock()
 
@@ -54,6 +55,7 @@ async def running_broker(
         stack.push_async_callback(tasks.close)
         shared = Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
         services = await open_services(shared, _address(config, listeners), files)
+        traces = await trace_parts(shared, services)
         authorization = authorization_service(config, services.resources, authentication)
         if authorization is not None:
             services.authorization = RouteAuthorization(authorization)
@@ -63,11 +65,12 @@ async def running_broker(
             address=services.address,
             registry=services.topics,
             table=command_table(
-                shared, services, authentication, ClientAuthorization(authorization)
+                shared, services, authentication, ClientAuthorization(authorization), traces.consume
             ),
             clock=clock,
             iteration=shared.iteration,
             tasks=tasks,
+            new_session=traces.new_session,
         )
         stack.push_async_callback(broker.stop)
         services.vitals.connections = broker.connections
@@ -76,7 +79,7 @@ async def running_broker(
         services.vitals.backlog_checks = broker.backlog_checks
         services.vitals.authentication = authentication
         if listeners.web:
-            await _serve_admin(shared, services, listeners, authentication)
+            await _serve_admin(shared, services, listeners, authentication, traces)
         await broker.start()
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current(clock))
@@ -90,6 +93,7 @@ async def _serve_admin(
     services: AdminServices,
     listeners: Listeners,
     authentication: Authentication | None,
+    traces: TraceParts,
 ) -> None:
     """Serve the admin REST API, and functions where there are any, until the stack is closed."""
     server = shared.config.server
@@ -102,6 +106,7 @@ async def _serve_admin(
         listeners.web,
         connections_max=shared.config.connections.admin_connections_max,
         sign_in=None if authentication is None else http_sign_in(shared, authentication),
+        traces=traces.requests,
     )
     shared.stack.push_async_callback(admin.close)
 

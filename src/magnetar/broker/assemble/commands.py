@@ -21,6 +21,7 @@ def command_table(
     services: AdminServices,
     authentication: Authentication | None,
     authorization: ClientAuthorization,
+    consume: type[ConsumeHandler],
 ) -> CommandTable:
     """What a connection looks its commands up in."""
     settings, topics, ownership = shared.config.connections, services.topics, services.ownership
@@ -40,7 +41,7 @@ def command_table(
             producers_max=settings.producers_max,
             authorization=authorization,
         ),
-        consume=ConsumeHandler(
+        consume=consume(
             topics,
             ownership,
             schemas,

@@ -1,5 +1,7 @@
 """The stores of a broker: the only file that names implementations of them."""
 
+from dataclasses import replace
+
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.data_folder import check_log_is_there, holds_log
 from magnetar.broker.settings.setting import MIB
@@ -29,7 +31,7 @@ async def open_stores(shared: Shared, files: Files | None) -> tuple[MetadataStor
     folder = settings.data_directory
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
-        settings=ledger_settings(settings),
+        settings=replace(ledger_settings(settings), timed=not shared.config.traces.disabled),
         clock=shared.clock,
         iteration=shared.iteration,
         files=files,
@@ -69,5 +71,6 @@ def vitals_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> 
         vitals.check_log = ledgers.check
         vitals.write_error = lambda: ledgers.write_error
         vitals.sync_latency = ledgers.sync_latency
+        vitals.log_times = lambda: ledgers.times
         vitals.data_directory = shared.config.storage.data_directory
     return vitals

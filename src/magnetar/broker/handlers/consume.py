@@ -43,7 +43,7 @@ from magnetar.wire.schemas import declared
 from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 
-_CUMULATIVE: Final = 1
+CUMULATIVE: Final = 1
 _STICKY: Final = 1
 
 
@@ -103,7 +103,7 @@ class ConsumeHandler:
             error = ConsumerNotFound("Consumer not found")
         elif command.HasField("txnid_most_bits"):
             error = NotAllowed("Transactions are not enabled.")
-        elif command.ack_type == _CUMULATIVE:
+        elif command.ack_type == CUMULATIVE:
             error = _acknowledge_cumulative(opened, command.message_id)
         elif len(command.message_id) > self._message_ids_at_once_max:
             return self._acknowledge_many(session, opened, command)

@@ -171,6 +171,7 @@ class ProduceHandler:
             ),
         )
         producer.schema_version = version_bytes(version)
+        producer.topic = name
         return producer
 
     def _check_late(self, session: Session, producer_id: int) -> None:

@@ -9,6 +9,7 @@ from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.errors import CorruptEntry, InvalidValue, MagnetarError, NotAllowed
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
 from magnetar.model.policies import NO_POLICIES, Policies
 from magnetar.model.producers import ProducerAccessMode
 
@@ -47,6 +48,7 @@ class Producer:
         self.topic_epoch = topic_epoch
         self.last_sequence_id = -1  # When it was attached; -1 for none.
         self.schema_version = b""  # For the answer to its client: a topic knows no schema.
+        self.topic: TopicName | None = None  # Of a client's producer, for its traces.
         self.message_count = 0
         self.size_bytes = 0
         self.chunk_count = 0

@@ -21,12 +21,14 @@ from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.model.histogram import Histogram
+from magnetar.model.write_counts import GroupTimes
 
 from .disk import Files
 from .format import Stamp
 from .log_thread import Commit, LogThread, ResumeSegment, StartSegment, Write
 from .segments import Segment, Segments, SegmentState
 from .settings import Durability, LocalLedgerSettings
+from .timed_log_thread import TimedLogThread
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +91,7 @@ class Journal:
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # It grows by one with each failure.
         self.write_error = ""  # Why the last commit failed, if it did.
+        self.times: GroupTimes | None = None  # Of what is answered at the moment.
         self.running = True  # False once it is closing: then append no more.
         self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
         self._submitted: deque[Commit[_Run]] = deque()  # In the order of their answers.
@@ -98,7 +101,8 @@ class Journal:
         self._waiting: deque[asyncio.Future[None]] = deque()  # They wait for capacity, in order.
         self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
         self._asked = False  # Invariant: somebody waits, or was admitted.
-        self._thread: LogThread[_Run] = LogThread(
+        thread = TimedLogThread if settings.timed else LogThread
+        self._thread: LogThread[_Run] = thread(
             files, settings, clock, answered=self._answered, synced=self._synced
         )
 
@@ -214,6 +218,7 @@ class Journal:
             self._give_up(commits, error)
             return
         self.write_error = ""
+        self.times = commits[0].times
         for commit in commits:
             self._pending_bytes -= commit.size
             for run in commit.jobs:

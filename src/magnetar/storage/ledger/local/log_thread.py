@@ -18,6 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
+from magnetar.model.write_counts import GroupTimes
 
 from .disk import File, Files
 from .segments import newest_mark
@@ -64,6 +65,7 @@ class Commit(Generic[Job]):
     size: int = 0
     generation: int = 0
     end: int = 0
+    times: GroupTimes | None = None  # Of its group, if it was the first and somebody asked.
 
 
 class LogThread(Generic[Job]):

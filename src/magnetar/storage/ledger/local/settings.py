@@ -33,6 +33,7 @@ class LocalLedgerSettings:
     compaction_share: float = 0.5  # Segments with less than this alive are compacted.
     compaction_retry_s: float = 10.0  # How long to wait after the disk refused a move.
     pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
+    timed: bool = False  # Whether somebody wants to know when it wrote and synced.
 
     def __post_init__(self) -> None:
         if self.segment_size < 4 * PAGE or self.segment_size >= 2**36:

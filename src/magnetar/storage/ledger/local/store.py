@@ -16,6 +16,7 @@ from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.inner.record import SALT_SIZE
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.histogram import Histogram
+from magnetar.model.write_counts import GroupTimes
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.tasks import Tasks
 
@@ -145,6 +146,11 @@ class LocalLedgerStore:
     def sync_latency(self) -> Histogram:
         """How long the disk took to sync the log."""
         return self._journal.sync_latency
+
+    @property
+    def times(self) -> GroupTimes | None:
+        """When what the log answers at the moment was written and synced, where it is timed."""
+        return self._journal.times
 
     @property
     def write_error(self) -> str:

@@ -1,0 +1,67 @@
+"""What a broker is built of differently where traces are on; nothing of them is imported before."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.handlers.consume import ConsumeHandler
+from magnetar.broker.session import Session
+from magnetar.errors import InvalidValue
+from magnetar.model.trace_counts import TraceCounts
+
+from .shared import Shared
+
+if TYPE_CHECKING:
+    from magnetar.broker.tracing.request_traces import RequestTraces
+
+_SPANS: Final = "magnetar.broker.tracing.spans"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceParts:
+    """Without traces, what there always is."""
+
+    new_session: Callable[..., Session] = Session
+    consume: type[ConsumeHandler] = ConsumeHandler
+    requests: "RequestTraces | None" = None
+
+
+async def trace_parts(shared: Shared, services: AdminServices) -> TraceParts:
+    """Get ready to make spans, where the settings say so. Raises InvalidValue without the SDK."""
+    settings = shared.config.traces
+    if settings.disabled:
+        return TraceParts()
+    loop = asyncio.get_running_loop()
+    try:
+        library = await loop.run_in_executor(None, import_module, _SPANS)  # It takes a while.
+    except ImportError as error:
+        raise InvalidValue(
+            f"otelSdkDisabled=false: traces need OpenTelemetry ({error}): install magnetar[traces],"
+            " or leave the setting out"
+        ) from None
+    from magnetar.broker.handlers.traced_consume import TracedConsumeHandler  # noqa: PLC0415
+    from magnetar.broker.tracing.request_traces import RequestTraces  # noqa: PLC0415
+    from magnetar.broker.tracing.traced_session import TracedSession  # noqa: PLC0415
+    from magnetar.broker.tracing.traces import Traces  # noqa: PLC0415
+
+    counts = services.vitals.traces = TraceCounts()
+    spans = library.Spans(
+        counts,
+        version=services.version,
+        cluster=services.cluster,
+        broker=services.address.name,
+    )
+    traces = Traces(
+        spans,
+        settings,
+        counts,
+        log_times=services.vitals.log_times,
+        clock=shared.clock,
+        iteration=shared.iteration,
+    )
+    shared.stack.push_async_callback(spans.close)
+    return TraceParts(partial(TracedSession, traces), TracedConsumeHandler, RequestTraces(traces))
