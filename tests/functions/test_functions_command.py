@@ -64,14 +64,15 @@ def test_a_function_from_yaml_to_its_end(run, yaml_file, name, tmp_path):
     assert json.loads(run("querystate", "--name", name, "-k", "k"))["stringValue"] == "v"
     run("putstate", "--name", name, "-k", "l", "--value", "w")
     run("putstate", "--name", name, "-k", "f", "--value-file", str(tmp_path / "message"))
-    run("update", "--name", name, "--user-config", '{"a": 1}')
+    said = run("update", "--name", name, "--user-config", '{"a": 1}')
+    assert f"Updated public/default/{name}; instances that run are replaced: " in said
     assert json.loads(run("get", "--name", name, "-o", "json"))["userConfig"] == {"a": 1}
-    run("stop", "--name", name)
+    assert run("stop", "--name", name) == f"Stopped public/default/{name}\n"
     wait_until(
         lambda: not json.loads(_status(run, name))["instances"][0]["status"]["running"],
         "it has not stopped",
     )
-    run("start", "--name", name)
+    assert run("start", "--name", name).startswith(f"Starting public/default/{name}; ")
     run("restart", "--name", name)
     copy = tmp_path / "copy.py"
     run("download", "--name", name, "--destination-file", str(copy))

@@ -33,7 +33,7 @@ from magnetar.functions.state_topic import StateTopic
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.spark.admin import AdminApi
-from magnetar.spark.client_settings import ClientSettings
+from magnetar.spark.client_settings import ClientSettings, OfClient
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Instance:
         *,
         clock: Clock,
         admin_url: str | None = None,
-        client_settings: ClientSettings | None = None,
+        client_settings: OfClient | None = None,
         redelivery_delay_s: float = 60.0,
     ) -> None:
         """The admin API is asked as ``client_settings`` say, with credentials and TLS.
@@ -215,9 +215,7 @@ class Instance:
             return _IDLE_S
         return min(_IDLE_S, max(0.0, (due_ms - self._clock.wall_ms()) / 1000))
 
-    def _sender_of(
-        self, producers: Producers, admin_url: str | None, settings: ClientSettings
-    ) -> Sender:
+    def _sender_of(self, producers: Producers, admin_url: str | None, settings: OfClient) -> Sender:
         if not self._once:
             return PlainSender(producers)
         if admin_url is None:

@@ -5,9 +5,11 @@ The same instances as in a Spark session, in a second less; for trying out and f
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from magnetar.client import blocking
+from magnetar.client.config import ClientOptions
 from magnetar.clock import SystemClock
 from magnetar.compat.stand_in import stand_in
 from magnetar.errors import MagnetarError
@@ -15,6 +17,16 @@ from magnetar.functions.config import FunctionConfig
 from magnetar.functions.instance import Instance
 
 _STOP_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a client was made with."""
+
+    given: ClientOptions = field(repr=False)
+
+    def options(self) -> ClientOptions:
+        return self.given
 
 
 class LocalRun:
@@ -26,9 +38,13 @@ class LocalRun:
         config: FunctionConfig,
         *,
         admin_url: str | None = None,
+        options: ClientOptions | None = None,
         redelivery_delay_s: float = 60.0,
     ) -> None:
-        """Raises InvalidValue for what the code does not have, or cannot be done."""
+        """``options`` are those of ``client``: the admin API is asked with its credentials and TLS.
+
+        Raises InvalidValue for what the code does not have, or cannot be done.
+        """
         stand_in()
         self.config = config
         self._instances = [
@@ -38,6 +54,7 @@ class LocalRun:
                 index,
                 clock=SystemClock(),
                 admin_url=admin_url,
+                client_settings=_Given(options or {}),
                 redelivery_delay_s=redelivery_delay_s,
             )
             for index in range(config.parallelism)

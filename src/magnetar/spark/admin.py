@@ -8,7 +8,7 @@ from magnetar.client import admin_api
 from magnetar.clock import SystemClock
 from magnetar.errors import MagnetarError, NotReady, Unreachable
 from magnetar.model.names import TopicName
-from magnetar.spark.client_settings import ClientSettings
+from magnetar.spark.client_settings import ClientSettings, OfClient
 from magnetar.spark.stitching import LedgerCopy, StoredLedger
 
 _PAUSE_S: Final = 0.2
@@ -28,7 +28,7 @@ class AdminApi:
     url: str
     timeout_s: float
     retry_forever: bool = False
-    client: ClientSettings = field(default_factory=ClientSettings)
+    client: OfClient = field(default_factory=ClientSettings)
 
     def deduplicates(self, topic: str) -> bool:
         """Whether the broker drops what producers of a loaded topic send again.

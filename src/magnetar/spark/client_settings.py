@@ -7,7 +7,7 @@ Spark hands option names over without their case, so they are compared without i
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from magnetar.errors import InvalidValue
 
@@ -51,6 +51,13 @@ _ELSEWHERE: Final = {
     "tlsKeyStorePath": f"{PREFIX}tlsCertificateFilePath and tlsKeyFilePath, PEM files",
 }
 _NAMES: Final = {name.lower(): name for name in (*_SETTINGS, *_ELSEWHERE, _PLUGIN, _PARAMETERS)}
+
+
+class OfClient(Protocol):
+    """Who says how a client connects."""
+
+    def options(self) -> "ClientOptions":
+        """The keyword arguments of a client."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,18 @@
 
 import logging
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from magnetar.client.client import Client
 from magnetar.client.producers.producer import Producer
-from magnetar.errors import InvalidValue, NotReady, ProducerBusy, ProducerFenced
+from magnetar.clock import Clock
+from magnetar.errors import InvalidValue, MagnetarError, NotReady, ProducerBusy, ProducerFenced
 from magnetar.functions.worker.metadata import TOPIC, FunctionMetaData
 from magnetar.model.producers import ProducerAccessMode
 
 log = logging.getLogger(__name__)
+
+LOOK_S: Final = 0.5
 
 
 class MetadataTopic:
@@ -47,6 +50,15 @@ class MetadataTopic:
         """Write down that there is no such function."""
         await self._producer.send(b"", key=fqfn)
         del self.functions[fqfn]
+
+    async def lost(self, clock: Clock) -> NotReady:
+        """Wait until another worker has taken the topic, or it is gone: why nothing is written."""
+        while True:
+            await clock.sleep(LOOK_S)
+            try:
+                await self._producer.ready()
+            except MagnetarError as error:
+                return NotReady(f"another functions worker has taken over from this one: {error}")
 
     async def __aenter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from magnetar.broker.auth.shared_secret import SharedSecretProvider
 from magnetar.broker.listeners import Listener
 from magnetar.client.client import Client
 from magnetar.clock import Clock, SystemClock
+from magnetar.errors import MagnetarError
 from magnetar.functions.worker.admin import Admin
 from magnetar.functions.worker.jobs import Jobs
 from magnetar.functions.worker.metadata import NAMESPACE, FunctionMetaData
@@ -37,10 +38,17 @@ _BROKER: Final = "broker"
 
 
 @asynccontextmanager
-async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[int]:
+async def running_worker(
+    settings: WorkerSettings,
+    jobs: Jobs,
+    *,
+    on_lost: Callable[[MagnetarError], None] | None = None,
+) -> AsyncIterator[int]:
     """A worker that serves until the block ends, on the port that this brings.
 
-    ``jobs`` run the functions. Raises NotReady when there is no broker, or another worker.
+    ``jobs`` run the functions. ``on_lost`` is called when another worker has taken the functions
+    over: then the block has to end, as both run them. Raises NotReady when there is no broker, or
+    another worker.
     """
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -78,6 +86,10 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
             supervisor=supervisor,
             clock=clock,
         )
+        watching = Tasks("functions worker's place")
+        stack.push_async_callback(watching.close)
+        if on_lost is not None:
+            watching.spawn("lost", _watch(metadata, clock, on_lost))
         await worker.resume()
         info = {"workerId": worker_id, "workerHostname": settings.host, "port": port}
         state = States(settings.service_url, settings.admin_url, **settings.client_options())
@@ -91,6 +103,12 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
         )
         stack.push_async_callback(server.close)
         yield port
+
+
+async def _watch(
+    metadata: MetadataTopic, clock: Clock, on_lost: Callable[[MagnetarError], None]
+) -> None:
+    on_lost(await metadata.lost(clock))
 
 
 def _sign_in(secret: str, clock: Clock) -> HttpSignIn:

@@ -4,15 +4,16 @@ import base64
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check
 from magnetar.tools.connection import Connection, admin_options
 from magnetar.tools.functions.api import FunctionsApi
+from magnetar.tools.functions.localrun import localrun
 from magnetar.tools.functions.options import (
     config_from,
     configured,
@@ -20,7 +21,7 @@ from magnetar.tools.functions.options import (
     instance,
     named,
 )
-from magnetar.tools.functions.run import localrun, test, worker
+from magnetar.tools.functions.run import test, worker
 from magnetar.tools.functions.show import (
     config_table,
     names_table,
@@ -71,7 +72,7 @@ def update(connection: Connection, **given: Any) -> None:
     api = FunctionsApi(connection.api())
     api.update(fqfn, config)
     _say_without_effect(api)
-    click.echo(f"Updated {fqfn}")
+    click.echo(f"Updated {fqfn}; instances that run are replaced: magnetar functions status")
 
 
 def _say_without_effect(api: FunctionsApi) -> None:
@@ -167,22 +168,37 @@ def delete(connection: Connection, **name: Any) -> None:
     click.echo(f"Deleted {fqfn}")
 
 
-def _turn(action: str, done: str, about: str) -> click.Command:
+def _turn(action: str, said: str, about: str) -> click.Command:
     @click.command(action, help=about)
     @admin_options
     @named
     @instance
     def command(connection: Connection, instance_id: int | None, **name: Any) -> None:
         fqfn = fqfn_of(**name)
-        FunctionsApi(connection.api()).turn(fqfn, instance_id, action)
-        click.echo(f"{done} {fqfn}")
+        api = FunctionsApi(connection.api())
+        api.turn(fqfn, instance_id, action)
+        click.echo(said.format(fqfn))
+        if action == "stop" and _runs(api, fqfn):
+            click.echo("It still finishes what it is at: magnetar functions status", err=True)
 
     return command
 
 
-functions.add_command(_turn("start", "Started", "Start a function that was stopped."))
-functions.add_command(_turn("stop", "Stopped", "Stop a function. It keeps its place."))
-functions.add_command(_turn("restart", "Restarted", "Stop a function and start it again."))
+def _runs(api: FunctionsApi, fqfn: str) -> bool:
+    try:
+        return any(one["status"]["running"] for one in api.status(fqfn)["instances"])
+    except MagnetarError:  # What was asked for is done.
+        return False
+
+
+_COMING: Final = "its instances come up: magnetar functions status"
+functions.add_command(
+    _turn("start", f"Starting {{}}; {_COMING}", "Start a function that was stopped.")
+)
+functions.add_command(_turn("stop", "Stopped {}", "Stop a function. It keeps its place."))
+functions.add_command(
+    _turn("restart", f"Restarting {{}}; {_COMING}", "Stop a function and start it again.")
+)
 
 
 @functions.command()

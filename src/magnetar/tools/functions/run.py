@@ -1,11 +1,9 @@
-"""Runs functions: the worker; one function beside a broker; one in memory, without a broker."""
+"""Runs functions: the worker of a broker, and one function in memory, without a broker."""
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import click
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check, without_effect
 from magnetar.functions.worker.settings import MASTER, PORT, WorkerSettings
@@ -80,10 +78,11 @@ def worker(
         secret=told.get("secret", ""),
     )
     settings.client_options()
-    asyncio.run(_serve(settings, ready_file, until_eof=until_eof))
+    asyncio.run(serve(settings, ready_file, until_eof=until_eof))
 
 
-async def _serve(settings: WorkerSettings, ready_file: Path | None, *, until_eof: bool) -> None:
+async def serve(settings: WorkerSettings, ready_file: Path | None, *, until_eof: bool) -> None:
+    """Run a worker until a signal. Raises NotReady when another has taken its functions over."""
     from magnetar.functions.worker.server import running_worker  # noqa: PLC0415 - HTTP
     from magnetar.functions.worker.spark_jobs import SparkJobs  # noqa: PLC0415 - as above
 
@@ -91,13 +90,21 @@ async def _serve(settings: WorkerSettings, ready_file: Path | None, *, until_eof
     stop_on_signals(stop)
     if until_eof:
         threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
-    async with running_worker(settings, SparkJobs(settings)) as port:
+    lost: list[MagnetarError] = []
+
+    def on_lost(error: MagnetarError) -> None:
+        lost.append(error)
+        stop.set()
+
+    async with running_worker(settings, SparkJobs(settings), on_lost=on_lost) as port:
         if ready_file is not None:
             write_ready_file(ready_file, {"port": port, "pid": os.getpid()})
         url = f"http://{settings.host}:{port}"
         click.echo(f"The functions worker is ready: {url}, for {settings.service_url}")
         await stop.wait()
         click.echo("Stopping: functions finish what they are at.")
+    if lost:
+        raise lost[0]
 
 
 def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
@@ -105,36 +112,6 @@ def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
         if "=" not in each:
             raise click.UsageError(f"{option} {each} has to be KEY=VALUE")
     return {key: value for key, _, value in (each.partition("=") for each in given)}
-
-
-@click.command()
-@click.option("--broker-service-url", default=_SERVICE_URL, show_default=True, help="The broker.")
-@click.option("--web-service-url", default=_ADMIN_URL, show_default=True, help="Its admin API.")
-@configured
-def localrun(broker_service_url: str, web_service_url: str, **given: Any) -> None:
-    """Run one function in this process, until Ctrl-C; nothing is stored of it."""
-    from magnetar.client import blocking  # noqa: PLC0415 - what a shell's completion does without
-    from magnetar.functions.local_run import LocalRun  # noqa: PLC0415 - as above
-
-    config = _config(given)
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(blocking.Client(broker_service_url))
-        running = stack.enter_context(LocalRun(client, config, admin_url=web_service_url))
-        inputs = ", ".join(config.input_specs)
-        click.echo(f"{config.fqfn} runs, from {inputs} to {config.output}. Ctrl-C stops it.")
-        signal.signal(signal.SIGTERM, _interrupted)
-        try:
-            while not running.wait(1.0):
-                pass
-        except KeyboardInterrupt:
-            click.echo("Stopping: it finishes what it is at.")
-        error = running.error
-    if error is not None:
-        raise InvalidValue(f"{config.fqfn} has ended: {error}")
-
-
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 @click.command()
@@ -158,7 +135,7 @@ def test(
     messages = [*values, *_lines(value_file)]
     if not messages:
         raise click.UsageError("give a message: --value, or --value-file")
-    with FunctionTest(_config(given)) as function:
+    with FunctionTest(checked(given)) as function:
         for value in messages:
             sent = function.send(value, topic=topic, key=key)
             for each in [*sent, *(function.advance(advance_ms) if advance_ms else ())]:
@@ -170,7 +147,8 @@ def test(
         sys.exit(1)
 
 
-def _config(given: dict[str, Any]) -> FunctionConfig:
+def checked(given: dict[str, Any]) -> FunctionConfig:
+    """The function that the options describe. Raises InvalidValue for what cannot be done."""
     config = FunctionConfig.parse(config_from(given))
     check(config)
     for key in without_effect(config):

@@ -1,0 +1,160 @@
+"""``magnetar functions localrun``: one function in this process, beside a broker."""
+
+import contextlib
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from magnetar.errors import InvalidValue
+from magnetar.tools.connection import (
+    NAMES,
+    SERVICE_URL,
+    WEB_SERVICE_URL,
+    Connection,
+    connection_of,
+)
+from magnetar.tools.functions.options import configured
+from magnetar.tools.functions.run import checked
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_CONNECTION: Final = (
+    click.option(
+        "--broker-service-url",
+        "--brokerServiceUrl",
+        "--url",
+        "service_url",
+        metavar="URL",
+        help=f"The broker. [PULSAR_SERVICE_URL, {SERVICE_URL}]",
+    ),
+    click.option(
+        "--web-service-url",
+        "--admin-url",
+        "admin_url",
+        metavar="URL",
+        help=f"Its admin API. [PULSAR_ADMIN_URL, {WEB_SERVICE_URL}]",
+    ),
+    click.option(
+        "--client-auth-plugin",
+        "--clientAuthPlugin",
+        "--auth-plugin",
+        "auth_plugin",
+        metavar="NAME",
+        help="token, basic, tls or oauth2, or the name of Java's class: the function's role.",
+    ),
+    click.option(
+        "--client-auth-params",
+        "--clientAuthParams",
+        "--auth-params",
+        "auth_params",
+        metavar="TEXT",
+        help="What it takes: token:..., file:///..., JSON.",
+    ),
+    click.option(
+        "--use-tls", "--use_tls", is_flag=True, help="Connect over TLS; pulsar+ssl:// says so, too."
+    ),
+    click.option(
+        "--tls-allow-insecure",
+        "--tls_allow_insecure",
+        is_flag=True,
+        default=None,
+        help="Take any certificate: no protection from a false broker.",
+    ),
+    click.option(
+        "--hostname-verification-enabled/--tls-disable-hostname-verification",
+        "--hostname_verification_enabled",
+        "tls_verify_hostname",
+        default=None,
+        help="Whether the certificate has to be for the host's name. [it has]",
+    ),
+    click.option(
+        "--tls-trust-cert-path",
+        "--tls_trust_cert_path",
+        "tls_trust_cert_path",
+        metavar="FILE",
+        help="PEM: the certificates to trust.",
+    ),
+    click.option("--tls-certificate-file", metavar="FILE", help="PEM: its own, for mutual TLS."),
+    click.option("--tls-key-file", metavar="FILE", help="PEM: its key."),
+    click.option("--client-conf", metavar="FILE", help="A client.conf. [PULSAR_CLIENT_CONF]"),
+)
+_REFUSED: Final[Mapping[str, str]] = {
+    "--instance-id-offset": "instances are numbered from 0",
+    "--runtime": "instances are threads of this process",
+    "--metrics-port-start": "it has no port for metrics; a created one has `functions stats`",
+    "--state-storage-service-url": "its state is in a topic of the broker",
+    "--secrets-provider-classname": "secrets are {env: NAME} or {path: FILE} (docs/functions.md)",
+    "--secrets-provider-config": "secrets are {env: NAME} or {path: FILE} (docs/functions.md)",
+}
+_OLDER: Final = {
+    "--instance-id-offset": "--instanceIdOffset",
+    "--state-storage-service-url": "--stateStorageServiceUrl",
+}
+
+
+def _connected(command: F) -> F:
+    names = [(name, *filter(None, [_OLDER.get(name)])) for name in _REFUSED]
+    refused = [click.option(*each, help=f"Not done: {_REFUSED[each[0]]}.") for each in names]
+    for option in reversed((*_CONNECTION, *refused)):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_connected
+@configured
+def localrun(*, use_tls: bool, **given: Any) -> None:
+    r"""Run one function in this process, until Ctrl-C; nothing is stored of it.
+
+    It connects as the role that the options say, or the environment (PULSAR_TOKEN) or a
+    client.conf, and may do what that role may.
+
+    \b
+    Example: magnetar functions localrun --py doubling.py --classname doubling.Doubling
+             --inputs numbers --output doubled --broker-service-url pulsar+ssl://host:6651
+             --tls-trust-cert-path ca.pem --client-auth-plugin token
+             --client-auth-params file:///run/secrets/token
+    """
+    from magnetar.client import blocking  # noqa: PLC0415 - what a shell's completion does without
+    from magnetar.functions.local_run import LocalRun  # noqa: PLC0415 - as above
+
+    for name, why in _REFUSED.items():
+        if given.pop(name.removeprefix("--").replace("-", "_")) is not None:
+            raise InvalidValue(f"{name} is not done: {why}")
+    connection = _connection(given, use_tls=use_tls)
+    config = checked(given)
+    options = connection.options
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(blocking.Client(**connection.client))
+        running = stack.enter_context(
+            LocalRun(client, config, admin_url=connection.admin_url, options=options)
+        )
+        inputs = ", ".join(config.input_specs)
+        click.echo(f"{config.fqfn} runs, from {inputs} to {config.output}. Ctrl-C stops it.")
+        before = signal.signal(signal.SIGTERM, _interrupted)
+        stack.callback(signal.signal, signal.SIGTERM, before)
+        try:
+            while not running.wait(1.0):
+                pass
+        except KeyboardInterrupt:
+            click.echo("Stopping: it finishes what it is at.")
+        error = running.error
+    if error is not None:
+        raise InvalidValue(f"{config.fqfn} has ended: {error}")
+
+
+def _connection(given: dict[str, Any], *, use_tls: bool) -> Connection:
+    """Take the options about it out of ``given``."""
+    connection = connection_of({name: given.pop(name) for name in list(given) if name in NAMES})
+    if not use_tls:
+        return connection
+    scheme, separator, address = connection.service_url.partition("://")
+    if scheme != "pulsar":
+        return connection
+    return Connection({"service_url": f"pulsar+ssl{separator}{address}"}).over(connection)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
