@@ -87,6 +87,7 @@ TESTED_ELSEWHERE = {
     "tools/functions/api.py": "tests/functions/test_functions_command.py, with a broker",
     "tools/functions/command.py": "tests/functions/test_functions_command.py",
     "tools/functions/completion.py": "tests/functions/test_functions_command.py",
+    "tools/functions/localrun.py": "tests/security/test_localrun.py",
     "tools/functions/run.py": "tests/functions/test_functions_command.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }
