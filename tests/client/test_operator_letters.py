@@ -183,10 +183,11 @@ async def test_a_subscription_gets_what_it_acknowledged_once_more(broker, client
         ("x/redrive", {"ttl": 5}, 400),
         ("x/redrive", {"subscription": "none"}, 404),
         ("x/redrive", {"properties": {"a": 1}}, 412),
-        ("p/redrive", {}, 405),
+        ("p/redrive", {"to": 5}, 400),
         ("x/subscription/s/replay", {"count": 5_001}, 400),
         ("x/subscription/none/replay", {}, 404),
-        ("p/subscription/s/replay", {}, 405),
+        ("p/subscription/s/replay", {"from": "1:2"}, 400),
+        ("p/subscription/none/replay", {}, 404),
     ],
 )
 async def test_orders_that_cannot_be_meant_are_refused(broker, path, order, status):

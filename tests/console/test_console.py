@@ -206,6 +206,7 @@ def test_each_screen_changes_what_it_shows(broker, window):
     window.says("1 letter sent back")
     assert backlog(broker, topic) == 2
     ask(broker, "DELETE", letters)
+    redrive_partitions(broker, window, topic)
 
     window.go(f"topics/{topic}/schema")
     window.press("New version")
@@ -245,6 +246,30 @@ def test_each_screen_changes_what_it_shows(broker, window):
     window.confirm("Delete", typed="clicks")
     window.says("No topics yet")
     assert ask(broker, "GET", "persistent/acme/events") == []
+
+
+def redrive_partitions(broker, window, topic):
+    """Send the letters of two partitions back together, and have one come again."""
+    letters = "persistent/acme/events/lost"
+    ask(broker, "PUT", f"{letters}/partitions", 2)
+    ask(broker, "PUT", f"{letters}/subscription/kept", "earliest")
+    letter = {"value": "late", "properties": {"REAL_TOPIC": "persistent://acme/events/clicks"}}
+    for index in range(2):
+        ask(broker, "POST", f"{letters}-partition-{index}/messages", {"messages": [letter]})
+    window.go(f"topics/{letters}")
+    window.choose("Send dead letters back")
+    window.dialog.locator("footer button[type=submit]").click()
+    window.says("2 to persistent://acme/events/clicks")
+    window.confirm("Send back 2 messages")
+    window.says("2 letters sent back")
+    assert backlog(broker, topic) == 4
+    window.go(f"topics/{letters}/subscription/kept")
+    window.choose("Replay messages")
+    window.dialog.locator("footer button[type=submit]").click()
+    window.says("partition 1: 1 entry")
+    window.confirm("Replay 2 messages")
+    window.says("2 messages will come again")
+    ask(broker, "DELETE", f"{letters}/partitions?force=true")
 
 
 def backlog(broker, topic):

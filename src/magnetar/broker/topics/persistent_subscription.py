@@ -217,6 +217,8 @@ class PersistentSubscription(Subscription):
     async def _moved(self, move: Callable[[], Awaitable[None]]) -> None:
         if self._fenced:
             raise Fenced("Failed to fence subscription")
+        if self._closed:
+            raise Fenced(f"Subscription {self.name} was closed: its topic is opened afresh")
         self._fenced = True
         try:
             self.disconnect_all()

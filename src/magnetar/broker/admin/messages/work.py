@@ -54,10 +54,14 @@ class MessageWork:
         return None if known is None else known[0]
 
     def check_redrive(self, topic: TopicName) -> None:
-        """Raise AlreadyExists while the topic's letters are sent back, Rejection where many are."""
+        """Raise AlreadyExists while the topic's letters are sent back, Rejection where many are.
+
+        Those of a topic are those of its partitions.
+        """
         running = {name for name, (_, task) in self._redrives.items() if not task.done()}
-        if topic in running:
-            raise AlreadyExists(f"Letters of {topic} are being sent back: wait, or stop it")
+        for each in running:
+            if topic in (each, each.partitioned_name) or each == topic.partitioned_name:
+                raise AlreadyExists(f"Letters of {each} are being sent back: wait, or stop it")
         if len(running) >= REDRIVES_MAX:
             raise Rejection(
                 503, f"Letters of {REDRIVES_MAX} topics are being sent back: wait for one"

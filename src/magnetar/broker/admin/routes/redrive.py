@@ -9,11 +9,12 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.messages.page import SCANNED_S_MAX
 from magnetar.broker.admin.messages.redrive import (
     COUNT_MAX,
-    Progress,
     Redrive,
     RedriveOrder,
+    RedriveOrders,
     planned,
 )
+from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.routes.messages import wanted_of
@@ -22,7 +23,7 @@ from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
-from magnetar.errors import MagnetarError, NotAuthorized, SubscriptionNotFound
+from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.process_status import ProcessStatus
@@ -32,6 +33,8 @@ RATE: Final = 1_000
 RATE_MAX: Final = 100_000
 """Letters in a second."""
 SAMPLE: Final = 10
+PARTITIONS_MAX: Final = 1_000
+"""Partitions whose letters one redrive sends back, or whose messages one replay looks at."""
 _FIELDS: Final = frozenset(
     {
         "subscription",
@@ -56,16 +59,18 @@ async def start(admin: AdminServices, request: Request) -> Reply:
     """Begin to send letters back, or say which they would be."""
     sent = read_body(request, _FIELDS)
     topic = arguments.topic(request)
-    order = await _order(admin, topic, sent)
-    await _check_subscription(admin, request, topic, order.subscription)
+    orders = await _orders(admin, request, topic, sent)
+    for name in orders.sources:
+        await orders.order(name)  # What nobody may, or cannot be, is said before anything begins.
     if truth(sent, "dryRun"):
-        return shown(await _dry_run(admin, request, order))
+        return shown(await _dry_run(admin, request, topic, orders))
     admin.messages.check_redrive(topic)
     redrive = Redrive(
-        order,
+        orders,
         admin.clock,
         resolve=partial(_resolve, admin, request, topic),
         open_topic=partial(_open, admin),
+        is_open=lambda stored: admin.topics.loaded.get(stored.name) is stored,
         registry=admin.schema_registry,
         schemas=admin.schemas,
     )
@@ -112,82 +117,111 @@ def whole_number(sent: dict[str, Any], name: str, default: int, least: int, most
     return value
 
 
-async def _order(admin: AdminServices, topic: TopicName, sent: dict[str, Any]) -> RedriveOrder:
-    if await admin.resources.partitions(topic):
-        raise Rejection(
-            405, f"{topic} is partitioned: send the letters of each partition back, one by one"
+async def _orders(
+    admin: AdminServices, request: Request, topic: TopicName, sent: dict[str, Any]
+) -> RedriveOrders:
+    count = await admin.resources.partitions(topic)
+    if count > PARTITIONS_MAX:
+        raise NotAllowed(
+            f"{topic} has {count} partitions, of which {PARTITIONS_MAX} are redriven together: "
+            f"send the letters of each back, as those of {topic.partition(0)}"
         )
-    stored = await admin.access.open_stored(topic)
-    subscription = _subscription(stored, sent.get("subscription"))
-    if subscription is not None and subscription.consumers and not truth(sent, "force"):
-        raise Rejection(
-            412,
-            f"Subscription {subscription.name} has connected consumers, which may have some of "
-            "these letters already: stop them, or send force",
-        )
-    to = sent.get("to")
+    sources = await admin.access.created_partitions(topic) if count else [topic]
+    to, force, wanted = sent.get("to"), truth(sent, "force"), wanted_of(sent)
     if to is not None and not isinstance(to, str):
         raise Rejection(400, "to is the name of a topic")
-    return RedriveOrder(
-        stored,
-        subscription,
-        wanted_of(sent),
-        None if to is None else TopicName.parse(to),
+    target = None if to is None else TopicName.parse(to)
+    name = await _subscription_name(admin, topic, sources, sent.get("subscription"))
+    await _check_subscription(admin, request, topic, name)
+
+    async def order(source: TopicName) -> RedriveOrder | None:
+        stored = await admin.access.open_stored(source)
+        if name is None:
+            return RedriveOrder(stored, None, wanted, target)
+        subscription = _durable(stored, name)
+        if subscription is None:
+            return None  # This partition has none of these letters.
+        if subscription.consumers and not force:
+            raise ConsumerBusy(
+                f"Subscription {name} has connected consumers, which may have some of these "
+                "letters already: stop them, or send force"
+            )
+        return RedriveOrder(stored, subscription, wanted, target)
+
+    return RedriveOrders(
+        sources,
+        order,
         whole_number(sent, "count", COUNT, 1, COUNT_MAX),
         whole_number(sent, "rate", RATE, 0, RATE_MAX),
+        partitioned=count > 0,
     )
 
 
-def _subscription(topic: StoredTopic, name: Any) -> Subscription | None:
-    """The one that has the letters. Raises SubscriptionNotFound, Rejection."""
-    if name is None:
-        durable = [each for each in topic.subscriptions.values() if each.durable]
-        if len(durable) > 1:
-            names = ", ".join(sorted(each.name for each in durable))
-            raise Rejection(412, f"Say with subscription whose letters are meant: {names}")
-        return durable[0] if durable else None
-    if not isinstance(name, str):
+async def _subscription_name(
+    admin: AdminServices, topic: TopicName, sources: list[TopicName], named: Any
+) -> str | None:
+    """Which one has the letters. Raises SubscriptionNotFound, Rejection."""
+    if named is not None and not isinstance(named, str):
         raise Rejection(400, "subscription is the name of one")
+    durable: set[str] = set()
+    for source in sources:
+        stored = await admin.access.open_stored(source)
+        durable.update(each.name for each in stored.subscriptions.values() if each.durable)
+    if named is not None:
+        if named not in durable:
+            raise no_subscription(named, topic)
+        return named
+    if len(durable) > 1:
+        names = ", ".join(sorted(durable))
+        raise Rejection(412, f"Say with subscription whose letters are meant: {names}")
+    return next(iter(durable), None)
+
+
+def _durable(topic: StoredTopic, name: str) -> Subscription | None:
     found = topic.subscriptions.get(name)
-    if found is None or not found.durable:
-        raise no_subscription(name, topic.name)
-    return found
+    return found if found is not None and found.durable else None
 
 
-async def _dry_run(admin: AdminServices, request: Request, order: RedriveOrder) -> dict[str, Any]:
-    progress = Progress()
+async def _dry_run(
+    admin: AdminServices, request: Request, topic: TopicName, orders: RedriveOrders
+) -> dict[str, Any]:
+    progress, left = Progress(complete=True), orders.count
     sample: list[dict[str, Any]] = []
-    showing = ShownMessages(order.topic.name, admin.schema_registry)
     deadline = admin.clock.now() + SCANNED_S_MAX
     async with admin.messages.reading:
-        async for found in planned(order, progress, admin.clock):
-            for reason in found.skipped:
-                progress.skip(reason)
-            for letter in found.letters:
-                try:
-                    target = await _resolve(
-                        admin, request, order.topic.name, letter.target, letter.key
-                    )
-                except MagnetarError as error:
-                    progress.skip(f"{letter.target}: {error}")
-                    continue
-                progress.messages += 1
-                progress.targets[str(target)] += 1
-                if len(sample) < SAMPLE:
-                    sample.append(await showing.one(letter.message) | {"to": str(target)})
-            if admin.clock.now() > deadline:
+        for name in orders.sources:
+            order = await orders.order(name)
+            if order is None:
+                continue
+            showing = ShownMessages(name, admin.schema_registry)
+            async for found in planned(order, left, progress, admin.clock):
+                left -= len(found.letters)
+                for reason in found.skipped:
+                    progress.skip(reason)
+                for letter in found.letters:
+                    try:
+                        target = await _resolve(admin, request, topic, letter.target, letter.key)
+                    except MagnetarError as error:
+                        progress.skip(f"{letter.target}: {error}")
+                        continue
+                    progress.messages += 1
+                    progress.targets[str(target)] += 1
+                    if len(sample) < SAMPLE:
+                        sample.append(await showing.one(letter.message) | {"to": str(target)})
+                if admin.clock.now() > deadline:
+                    break
+            if not progress.complete:
                 break
     progress.status = ProcessStatus.NOT_RUN
     return progress.shown() | {"dryRun": True, "sample": sample}
 
 
 async def _check_subscription(
-    admin: AdminServices, request: Request, topic: TopicName, subscription: Subscription | None
+    admin: AdminServices, request: Request, topic: TopicName, name: str | None
 ) -> None:
     """What is redriven is acknowledged. Raises NotAuthorized where that is for others to do."""
-    if admin.authorization is None or subscription is None:
+    if admin.authorization is None or name is None:
         return
-    name = subscription.name
     if not await admin.authorization.may(request, Access.CONSUME, topic=topic, subscription=name):
         raise NotAuthorized(f"Don't have permission to use the subscription {name} of {topic}")
 
@@ -196,8 +230,10 @@ async def _resolve(
     admin: AdminServices, request: Request, source: TopicName, target: TopicName, key: str
 ) -> TopicName:
     """Raises MagnetarError."""
-    if source in (target, target.partitioned_name):
-        raise SubscriptionNotFound("the letters are there already: say another topic with `to`")
+    if target.domain != "persistent":
+        raise NotAllowed("a non-persistent topic keeps nothing, and the letter would be lost")
+    if source.partitioned_name == target.partitioned_name:
+        raise NotAllowed("the letters are there already: say another topic with `to`")
     if admin.authorization is not None and not await admin.authorization.may(
         request,
         Access.PRODUCE,

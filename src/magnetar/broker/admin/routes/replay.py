@@ -1,9 +1,10 @@
 """Messages that a subscription has acknowledged, once more: those that are wanted."""
 
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.errors import Rejection, status_of
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.messages.page import (
     SCANNED_ENTRIES_MAX,
@@ -13,13 +14,24 @@ from magnetar.broker.admin.messages.page import (
     unpacked,
 )
 from magnetar.broker.admin.messages.shown import ShownMessages
+from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.broker.admin.router import Route, reads
 from magnetar.broker.admin.routes.messages import place_at, wanted_of
-from magnetar.broker.admin.routes.redrive import DRY_RUN, SAMPLE, read_body, truth, whole_number
+from magnetar.broker.admin.routes.redrive import (
+    DRY_RUN,
+    PARTITIONS_MAX,
+    SAMPLE,
+    read_body,
+    truth,
+    whole_number,
+)
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
-from magnetar.errors import NotAllowed
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic import StoredTopic
+from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 
 ENTRIES_MAX: Final = 5_000
@@ -30,59 +42,136 @@ _FIELDS: Final = frozenset(
 )
 
 
+@dataclass(slots=True)
+class Found:
+    """What comes again of one topic, or partition."""
+
+    topic: StoredTopic
+    subscription: Subscription
+    positions: list[Position] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Search:
+    """What is looked for, and how far; the same for all partitions."""
+
+    wanted: Wanted
+    start: str
+    left: int  # Entries that may still be found.
+    until: float  # By ``Clock.now``.
+    messages: int = 0
+    scanned: int = 0
+    complete: bool = True
+    sample: list[dict[str, Any]] = field(default_factory=list)
+
+
 @reads(DRY_RUN)
 async def replay(admin: AdminServices, request: Request) -> Reply:
-    """Let a subscription have entries again, whole as they were published, or say which."""
+    """Let a subscription have entries again, whole as they were published, or say which.
+
+    Of a partitioned topic one partition after the other; nothing is done before all were looked at.
+    """
     sent, topic = read_body(request, _FIELDS), arguments.topic(request)
-    if await admin.resources.partitions(topic):
-        raise Rejection(405, f"{topic} is partitioned: replay each partition, one by one")
-    stored = await admin.access.open_stored(topic)
-    name = arguments.subscription(request)
-    subscription = stored.subscriptions.get(name)
-    if subscription is None:
-        raise no_subscription(name, topic)
-    if not subscription.durable:
-        raise NotAllowed(f"Subscription {name} is a reader's, which goes back by itself")
-    wanted, log = wanted_of(sent), stored.log
-    count = whole_number(sent, "count", COUNT, 1, ENTRIES_MAX)
-    dry_run, start = truth(sent, "dryRun"), str(sent.get("from") or "earliest")
-    positions: list[Position] = []
-    sample: list[dict[str, Any]] = []
-    messages, scanned, complete = 0, 0, True
-    showing, slices = ShownMessages(topic, admin.schema_registry), Slices(admin.clock)
-    deadline = admin.clock.now() + SCANNED_S_MAX
-    async with admin.messages.reading:
-        first = (await place_at(log, start, backwards=False)).position
-        async for position, entry in entries_from(log, first, log.end):
-            if (
-                len(positions) >= count
-                or scanned >= SCANNED_ENTRIES_MAX
-                or admin.clock.now() > deadline
-            ):
-                complete = False
-                break
-            scanned += 1
-            if log.left(subscription, position):
-                continue  # It will come anyway.
-            inside = await unpacked(position, entry, slices)
-            found = [each for each in inside if wanted.takes(each)]
-            if found:
-                positions.append(position)
-                messages += len(found)
-                sample += await showing.all(found[: SAMPLE - len(sample)])
-    if positions and not dry_run:
-        await log.replay(subscription, positions)
-    return shown(
-        {
-            "entries": len(positions),
-            "messages": messages,
-            "scanned": scanned,
-            "complete": complete,
-            "dryRun": dry_run,
-            "last": str(positions[-1]) if positions else None,
-            "sample": sample,
-        }
+    name, dry_run = arguments.subscription(request), truth(sent, "dryRun")
+    search = Search(
+        wanted_of(sent),
+        str(sent.get("from") or "earliest"),
+        whole_number(sent, "count", COUNT, 1, ENTRIES_MAX),
+        admin.clock.now() + SCANNED_S_MAX,
     )
+    partitions = await _partitions(admin, topic, search)
+    found: list[Found] = []
+    async with admin.messages.reading:
+        for source in [topic] if partitions is None else partitions:
+            stored = await admin.access.open_stored(source)
+            subscription = stored.subscriptions.get(name)
+            if subscription is None:
+                continue
+            if not subscription.durable:
+                raise NotAllowed(f"Subscription {name} is a reader's, which goes back by itself")
+            found.append(await _found(admin, Found(stored, subscription), search))
+            if not search.complete:
+                break
+    if not found:
+        raise no_subscription(name, topic)
+    if not dry_run:
+        await replay_all([each for each in found if each.positions])
+    last = found[-1].positions
+    answer: dict[str, Any] = {
+        "entries": sum(len(each.positions) for each in found),
+        "messages": search.messages,
+        "scanned": search.scanned,
+        "complete": search.complete,
+        "dryRun": dry_run,
+        "last": str(last[-1]) if last else None,
+        "sample": search.sample,
+    }
+    if partitions is not None:
+        answer["partitions"] = [
+            {"topic": str(each.topic.name), "entries": len(each.positions)} for each in found
+        ]
+    return shown(answer)
+
+
+async def _partitions(
+    admin: AdminServices, topic: TopicName, search: Search
+) -> list[TopicName] | None:
+    """Those of a partitioned topic; None for any other. Raises Rejection, NotAllowed."""
+    count = await admin.resources.partitions(topic)
+    if not count:
+        return None
+    if count > PARTITIONS_MAX:
+        raise NotAllowed(
+            f"{topic} has {count} partitions, of which {PARTITIONS_MAX} are replayed together: "
+            f"replay each, as {topic.partition(0)}"
+        )
+    if ":" in search.start and "-" not in search.start:
+        raise Rejection(
+            400, f"{search.start} is a place in one partition: replay that, or say a time"
+        )
+    return await admin.access.created_partitions(topic)
+
+
+async def _found(admin: AdminServices, found: Found, search: Search) -> Found:
+    """Look for what is wanted in one log."""
+    log, subscription = found.topic.log, found.subscription
+    showing = ShownMessages(found.topic.name, admin.schema_registry)
+    slices = Slices(admin.clock)
+    first = (await place_at(log, search.start, backwards=False)).position
+    async for position, entry in entries_from(log, first, log.end):
+        looked_enough = search.scanned >= SCANNED_ENTRIES_MAX or admin.clock.now() > search.until
+        if not search.left or looked_enough:
+            search.complete = False
+            break
+        search.scanned += 1
+        if log.left(subscription, position):
+            continue  # It will come anyway.
+        inside = await unpacked(position, entry, slices)
+        messages = [each for each in inside if search.wanted.takes(each)]
+        if messages:
+            found.positions.append(position)
+            search.left -= 1
+            search.messages += len(messages)
+            search.sample += await showing.all(messages[: SAMPLE - len(search.sample)])
+    return found
+
+
+async def replay_all(found: list[Found]) -> None:
+    """Raises Rejection, which says of which partitions it was done."""
+    for index, each in enumerate(found):
+        try:
+            await each.topic.log.replay(each.subscription, each.positions)
+        except MagnetarError as error:
+            if len(found) == 1:
+                raise
+            done = sum(len(one.positions) for one in found[:index])
+            left = sum(len(one.positions) for one in found[index:])
+            raise Rejection(
+                status_of(error),
+                f"{each.topic.name}: {error}. {done} entries of the partitions before it come "
+                f"again, {left} of it and of those behind it do not: send the same once more, what "
+                "comes anyway is left out",
+            ) from error
 
 
 ROUTES: Final = (

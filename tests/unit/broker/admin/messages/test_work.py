@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.messages import work as works
-from magnetar.broker.admin.messages.redrive import Progress
+from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.work import READERS_MAX, REDRIVES_MAX, MessageWork
 from magnetar.errors import AlreadyExists
 from magnetar.model.names import TopicName

@@ -1,15 +1,15 @@
 // Dead letters back to where they came from, and messages once more: a dry run first, and then it is done.
 
-import { get, post } from "../api.js";
+import { get, post, remove } from "../api.js";
 import { h, put } from "../dom.js";
 import { count, plural } from "../format.js";
-import { subscriptionPath } from "../names.js";
+import { subscriptionPath, topicName } from "../names.js";
 import { idText, preview } from "../payload.js";
 import { pause } from "../stream.js";
 import { ask, STAY } from "../ui/dialog.js";
 import { check, field, number, select, text } from "../ui/forms.js";
-import { notice } from "../ui/parts.js";
-import { toast } from "../ui/toast.js";
+import { button, notice } from "../ui/parts.js";
+import { news } from "../ui/toast.js";
 
 const POLL_MS = 400;
 
@@ -52,16 +52,17 @@ function tried(title, { said, fields, read, work, verb, done }) {
 function shown(plan) {
   const targets = Object.entries(plan.targets ?? {}).map(([topic, n]) => h("li", null, `${count(n)} to `, h("span", { class: "mono wrap" }, topic)));
   const skipped = Object.entries(plan.skipped ?? {}).map(([reason, n]) => h("li", { class: "warn wrap" }, `${plural(n, "stays", "stay")}: ${reason}`));
+  const parts = (plan.partitions ?? []).filter((each) => each.entries > 0).map(({ topic, entries }) => h("li", null, `partition ${topicName(topic).partition}: ${plural(entries, "entry", "entries")}`));
   const sample = plan.sample ?? [];
   return [
     notice(plan.messages ? "good" : "warn", plan.messages ? `${plural(plan.messages, "message")} in ${plural(plan.entries, "entry", "entries")}${plan.complete ? "" : ", and perhaps more: this is as far as was looked"}. Nothing was done yet.` : "No message fits."),
-    (targets.length > 0 || skipped.length > 0) && h("ul", null, targets, skipped),
+    (targets.length > 0 || skipped.length > 0 || parts.length > 0) && h("ul", null, targets, parts, skipped),
     sample.length > 0 && h("div", null, h("h3", null, "The first of them"), h("ul", null, sample.map((message) => h("li", { class: "row", style: { "flex-wrap": "nowrap" } }, h("span", { class: "mono faint" }, idText(message.id)), h("span", null, message.key ?? ""), h("span", { class: "preview" }, preview(message)))))),
   ].filter(Boolean);
 }
 
-/** Dead letters of a topic, back to where they were published first. */
-export async function redrive(topic) {
+/** Dead letters of a topic, of all its partitions, back to where they were published first. */
+export async function redrive(topic, partitions = 0) {
   const names = (await get(`${topic.path}/subscriptions`)).sort();
   const path = `${topic.path}/redrive`;
   const which = select("subscription", names.map((name) => [name, name]), names[0]);
@@ -75,7 +76,7 @@ export async function redrive(topic) {
     ...(force.querySelector("input").checked && { force: true }),
   });
   const started = await tried(`Send the dead letters of ${topic.local} back`, {
-    said: "Each is published where it came from, and acknowledged here when its copy is durable.",
+    said: `Each is published where it came from, and acknowledged here when its copy is durable.${partitions ? ` All ${plural(partitions, "partition")}, one after the other.` : ""}`,
     fields: h("div", { class: "stack" }, names.length > 0 && field("Letters of the subscription", which), field("To the topic", to, "Empty: where each came from"), wanted.element, force),
     read,
     verb: "Send back",
@@ -86,23 +87,31 @@ export async function redrive(topic) {
 }
 
 async function followed(path) {
-  toast("The letters are on their way");
+  const told = news("The letters are on their way", button("Stop", () => remove(path), { small: true, glyph: "stop" }));
   for (;;) {
     await pause(POLL_MS);
-    const { status, messages, error } = await get(path);
-    if (status === "RUNNING") continue;
-    toast(status === "SUCCESS" ? `${plural(messages, "letter")} sent back` : `After ${plural(messages, "letter")}: ${error}`, status === "SUCCESS" ? "good" : "bad");
-    return;
+    try {
+      const { status, messages, error, partitions = [] } = await get(path);
+      const done = partitions.filter((each) => each.status === "SUCCESS").length;
+      if (status !== "RUNNING") {
+        told.end(status === "SUCCESS" ? `${plural(messages, "letter")} sent back` : `After ${plural(messages, "letter")}: ${error}`, status === "SUCCESS" ? "good" : "bad");
+        return;
+      }
+      told.say(`${plural(messages, "letter")} sent back so far${partitions.length ? `, ${done} of ${plural(partitions.length, "partition")} done` : ""}`);
+    } catch (error) {
+      told.end(`Nobody can say how far the letters are: ${error.message}`, "bad");
+      return;
+    }
   }
 }
 
 /** Messages that a subscription has acknowledged, once more. */
-export function replay({ topic, name }) {
+export function replay({ topic, name, partitioned }) {
   const from = text("from", { value: "earliest" });
   const wanted = criteria();
   return tried(`Replay messages to ${name}`, {
-    said: "It gets those that fit once more, which it acknowledged before; everything else stays acknowledged. A batch comes as a whole.",
-    fields: h("div", { class: "stack" }, field("From", from, "earliest, a message as ledger:entry, or a time as 2026-01-31T12:00:00Z"), wanted.element),
+    said: `It gets those that fit once more, which it acknowledged before; everything else stays acknowledged. A batch comes as a whole.${partitioned ? " One partition after the other, as many as asked for in all." : ""}`,
+    fields: h("div", { class: "stack" }, field("From", from, partitioned ? "earliest, or a time as 2026-01-31T12:00:00Z" : "earliest, a message as ledger:entry, or a time as 2026-01-31T12:00:00Z"), wanted.element),
     read: () => ({ ...wanted.read(), from: from.value.trim() || "earliest" }),
     verb: "Replay",
     work: (body) => post(`${subscriptionPath(topic, name)}/replay`, body),

@@ -23,7 +23,7 @@ export function subscriptionActions(screen, context) {
     button("Reset", then(reset), { glyph: "back", refused }),
     button("Skip", then(skip), { glyph: "right", refused: refused || alone }),
     menu("More", [
-      { text: "Replay messages", glyph: "refresh", refused: refused || alone, act: then(replay) },
+      { text: "Replay messages", glyph: "refresh", refused, act: then(replay) },
       { text: "Expire old messages", glyph: "stop", refused, act: then(expire) },
       { text: "Clear the backlog", glyph: "trash", danger: true, refused, act: then(clear) },
       { text: "Delete the subscription", glyph: "trash", danger: true, refused: rights.consume, act: async () => { if (await erase(context)) go(link.topic(topic)); } },

@@ -78,7 +78,7 @@ function topicMenu(screen, { topic, partitions, partitioned, rights }) {
   return menu("More", [
     partitioned && { text: "Add partitions", glyph: "plus", refused, act: () => growPartitions(topic, partitions).then((grown) => grown && screen.reload()) },
     { text: "Unload", glyph: "refresh", refused, act: () => act(`Unload ${what}`, "Closes it. Its clients look it up again at once; nothing is lost.", "Unload", "It is unloaded", () => put(`${topic.path}/unload`)) },
-    topic.persistent && { text: "Send dead letters back", glyph: "back", refused: rights.consume || (partitioned ? "Open a partition: its letters are sent back one partition at a time" : ""), act: async () => { if (await redrive(topic) && !screen.signal.aborted) screen.reload(); } },
+    topic.persistent && { text: "Send dead letters back", glyph: "back", refused: rights.consume, act: async () => { if (await redrive(topic, partitions) && !screen.signal.aborted) screen.reload(); } },
     topic.persistent && { text: "Compact", glyph: "topics", refused, act: () => compact(topic, what) },
     topic.persistent && { text: "Terminate", glyph: "stop", danger: true, refused, act: () => act(`Terminate ${what}`, "It takes no more messages, for ever. What is stored can still be read.", "Terminate", "It is terminated", () => post(partitioned ? `${topic.path}/terminate/partitions` : `${topic.path}/terminate`), { danger: true, typed: topic.local }) },
     topic.persistent && { text: "Truncate", glyph: "trash", danger: true, refused, act: () => truncate(screen, topic, what) },
