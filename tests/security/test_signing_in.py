@@ -9,6 +9,7 @@ import pytest
 from support.clock import ManualClock
 from support.loop import until
 from support.tokens import TAKES_TOKENS, token
+from yarl import URL
 
 from magnetar import AuthenticationToken, Client
 from magnetar.errors import NotAuthenticated
@@ -87,6 +88,22 @@ async def test_http_asks_before_it_reads_or_says_anything(broker, caplog):
             )
             assert (await refused.json())["reason"].startswith("Authentication required: ")
     assert token() not in caplog.text
+
+
+async def test_metrics_are_for_everybody_unless_a_setting_says_otherwise(broker):
+    settings = {**TAKES_TOKENS, "authenticateMetricsEndpoint": "true"}
+    shown = {"Authorization": f"Bearer {token()}"}
+    async with LocalBroker(settings=settings) as strict, aiohttp.ClientSession() as http:
+        for path in ("/metrics", "/metrics/", "/metrics?x", "/metrics/?x=%2F"):
+            for method in ("GET", "HEAD"):
+                url = f"{broker.web_url}{path}"
+                assert (await http.request(method, url)).status == 200, (method, path)
+                url = f"{strict.web_url}{path}"
+                assert (await http.request(method, url)).status == 401, (method, path)
+                assert (await http.request(method, url, headers=shown)).status == 200
+        for path in ("/Metrics", "//metrics/", "/%6detrics/", "/metrics//", "/./metrics/"):
+            url = URL(f"{strict.web_url}{path}", encoded=True)
+            assert (await http.get(url)).status in (401, 404), path
 
 
 @pytest.mark.parametrize(

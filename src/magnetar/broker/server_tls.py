@@ -61,9 +61,29 @@ class RenewedContext(ssl.SSLContext):
         return self.current.wrap_bio(*args, **kwargs)
 
 
+class _LoggedHandshake(ssl.SSLObject):
+    """Says why a client is not let in: asyncio does not, and the client may not hear it either."""
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            log.info("tls.refused error=%s", _why_not(error))
+            raise
+
+
+def _why_not(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is not believed: {error.verify_message}"
+    return _why(error)
+
+
 def context_of(settings: TlsSettings) -> ssl.SSLContext:
     """The files and settings as they are now. Raises InvalidValue."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.sslobject_class = _LoggedHandshake
     versions = sorted(_VERSIONS[each] for each in settings.protocols)
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
     if settings.ciphers:

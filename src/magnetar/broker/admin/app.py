@@ -57,6 +57,7 @@ async def start_admin(
     tasks.spawn("overview", services.overview.keep())
     tasks.spawn("events", services.events.run())
     tasks.spawn("messages", services.messages.run())
+    tasks.spawn("scrapes", services.scrapes.run())
     authorize = None if services.authorization is None else services.authorization.check
     router = Router(routes, services, authorize=authorize)
     return await server.start(

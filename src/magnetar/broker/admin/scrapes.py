@@ -1,34 +1,102 @@
-"""What is kept from one request for metrics to the next. Pure."""
+"""What is kept from one request for metrics to the next, and answers that are being made.
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+An answer is dear where there are many topics. Whoever asks while one is being made gets that one.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, TypeAlias
 
 from magnetar.model.position import Position
+from magnetar.tasks import Tasks
+
+Make: TypeAlias = Callable[[], Awaitable[tuple[AsyncIterator[bytes], str]]]
+"""Begins an answer: brings its pieces and its content type."""
+_OPENMETRICS: Final = "openmetrics"
 
 
-@dataclass(slots=True)
-class KeptAnswer:
-    """An answer, and when it was made."""
+class SharedAnswer:
+    """An answer that is being made, or was, as a body for any number of readers."""
 
-    made_at: float
-    content_type: str
-    body: bytes
+    def __init__(self, made_at: float) -> None:
+        self.made_at = made_at
+        self.done = False
+        self._content_type = ""
+        self._pieces: list[bytes] = []
+        self._error: Exception | None = None
+        self._changed = asyncio.Event()
+
+    async def begun(self) -> str:
+        """Wait for its first piece. Brings its content type; raises why there is none."""
+        while not self._pieces and not self.done:
+            await self._changed.wait()
+        if self._error is not None and not self._pieces:
+            raise self._error
+        return self._content_type
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        given = 0
+        while True:
+            while given < len(self._pieces):
+                given += 1
+                yield self._pieces[given - 1]
+            if self._error is not None:
+                raise self._error
+            if self.done:
+                return
+            await self._changed.wait()
+
+    async def aclose(self) -> None:
+        """A reader that goes leaves it to the others."""
+
+    async def fill(self, make: Make) -> None:
+        """Make it. It is done in any case."""
+        try:
+            pieces, self._content_type = await make()
+            async for piece in pieces:
+                self._pieces.append(piece)
+                self._tell()
+        except Exception as error:  # noqa: BLE001 - whoever reads it gets it.
+            self._error = error
+        finally:
+            self.done = True
+            self._tell()
+
+    @property
+    def failed(self) -> bool:
+        return self._error is not None
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
 
-@dataclass(slots=True)
 class Scrapes:
-    """The oldest messages that were looked up, and answers, where they are kept."""
+    """The oldest messages that were looked up, and answers: one of each format at a time."""
 
-    # By topic and subscription: its mark, and when the first message behind that was published.
-    oldest: dict[tuple[str, str], tuple[Position, int]] = field(default_factory=dict)
-    kept: dict[bool, KeptAnswer] = field(default_factory=dict)
-    """By whether it is OpenMetrics."""
+    def __init__(self) -> None:
+        # By topic and subscription: its mark, and when the first message behind that was published.
+        self.oldest: dict[tuple[str, str], tuple[Position, int]] = {}
+        self._tasks = Tasks("metrics")
+        self._answers: dict[bool, SharedAnswer] = {}  # By whether it is OpenMetrics.
 
-    async def keep(
-        self, made_at: float, content_type: str, pieces: AsyncIterator[bytes]
-    ) -> KeptAnswer:
-        """Keep an answer for who asks later."""
-        body = b"".join([piece async for piece in pieces])
-        answer = KeptAnswer(made_at, content_type, body)
-        self.kept["openmetrics" in content_type] = answer
+    def ask(self, accept: str, make: Make, *, now: float, keep_s: float) -> SharedAnswer:
+        """The answer that is being made, or is not older than ``keep_s``; else a new one."""
+        kind = _OPENMETRICS in accept
+        answer = self._answers.get(kind)
+        if answer is None or answer.failed or (answer.done and now - answer.made_at >= keep_s):
+            answer = self._answers[kind] = SharedAnswer(now)
+            self._tasks.spawn("answer", self._fill(kind, answer, make, keep_s))
         return answer
+
+    async def run(self) -> None:
+        """Until it is cancelled; then nothing is made any more."""
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await self._tasks.close()
+
+    async def _fill(self, kind: bool, answer: SharedAnswer, make: Make, keep_s: float) -> None:  # noqa: FBT001
+        await answer.fill(make)
+        if not keep_s and self._answers.get(kind) is answer:
+            del self._answers[kind]

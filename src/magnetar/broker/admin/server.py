@@ -259,6 +259,7 @@ class _Answers:
         try:
             sender = await sign_in.sender(http.headers, common_name(certificate))
         except NotAuthenticated as error:
+            log.info("admin.not_authenticated address=%s error=%s", http.remote, error)
             reason = f"Authentication required: {error}"
             raise Rejection(401, reason, challenge=sign_in.challenge) from None
         request.role, request.proxy_role = sender.principal

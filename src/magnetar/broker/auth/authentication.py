@@ -99,7 +99,12 @@ class Authentication:
             self._issuers.renew()
 
     def _check_issuer(self, identity: Identity) -> None:
-        """Raise NotAuthenticated for a role that another issuer has to itself."""
+        """Raise NotAuthenticated for a role that another issuer has to itself, or nobody may have.
+
+        A line end in a role would write lines of the log.
+        """
+        if not identity.role.isprintable():
+            raise NotAuthenticated("the name of the role has characters that cannot be seen")
         tenant = self.tenant_roles.tenant_of(identity.role)
         if tenant != identity.tenant:
             raise NotAuthenticated(

@@ -12,5 +12,6 @@ def common_name(certificate: Mapping[str, Any] | None) -> str | None:
     if not certificate:
         return None
     subject: Iterable[Iterable[tuple[str, str]]] = certificate.get("subject", ())
-    names = [value for part in subject for key, value in part if key == "commonName" and value]
+    names = [value for part in subject for key, value in part if key == "commonName"]
+    names = [name for name in names if name.strip()]
     return names[-1] if names else None
