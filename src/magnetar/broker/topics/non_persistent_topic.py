@@ -1,7 +1,7 @@
 """A non-persistent topic: what is published goes to who can take it now, and is kept nowhere."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.client_connection import ClientConnection
@@ -11,13 +11,11 @@ from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubs
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
 from magnetar.broker.topics.publish_throttle import PublishThrottle
-from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_names import check_subscription_name
+from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_rates import TopicRates, limited
-from magnetar.clock import Clock
 from magnetar.errors import (
     ConsumerBusy,
     MagnetarError,
@@ -49,15 +47,12 @@ class NonPersistentTopic:
         self,
         name: TopicName,
         *,
-        settings: TopicSettings,
+        context: TopicContext,
         policies: Policies,
-        clock: Clock,
-        producer_name: Callable[[], str],
-        shared_rates: SharedRates | None = None,
     ) -> None:
         self.name = name
-        self.loaded_at_ms = clock.wall_ms()
-        self.used_at = clock.now()
+        self.loaded_at_ms = context.clock.wall_ms()
+        self.used_at = context.clock.now()
         self.message_count = 0
         self.size_bytes = 0
         self.last_publish_ms = 0
@@ -69,12 +64,9 @@ class NonPersistentTopic:
         self._admission = Admission(
             name, policies, producers=self.producers, subscriptions=self._by_name
         )
-        self._settings = settings
-        self._clock = clock
-        self._producer_name = producer_name
+        self._context = context
         self._tasks = Tasks(f"topic {name}")
         self._closed = False
-        self._shared_rates = shared_rates
         self._rates: TopicRates | None = None
         self._limit_rates(policies)
 
@@ -120,12 +112,12 @@ class NonPersistentTopic:
 
     def _limit_rates(self, policies: Policies) -> None:
         """What is published is limited; nothing waits here that could be delivered later."""
-        if self._rates is None and limited(policies, self._shared_rates):
+        if self._rates is None and limited(policies, self._context.shared_rates):
             self._rates = TopicRates(
                 self.publish,
                 lambda: (self.message_count, self.size_bytes),
-                self._shared_rates,
-                self._clock,
+                self._context.shared_rates,
+                self._context.clock,
             )
         if self._rates is not None:
             self._rates.apply(policies, self.producers.values())
@@ -135,7 +127,7 @@ class NonPersistentTopic:
         if self._closed:
             producer.dropped(run)
             return
-        limit = self._settings.non_persistent_sends_max
+        limit = self._context.settings.non_persistent_sends_max
         rest = None
         if limit and len(run.data) > limit:
             run, rest = run.part(0, limit), run.part(limit, len(run.data))
@@ -156,7 +148,7 @@ class NonPersistentTopic:
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
         self.entry_count += entries
-        self.last_publish_ms = self._clock.wall_ms()
+        self.last_publish_ms = self._context.clock.wall_ms()
         if self._by_name:
             passing = PassingRun(0, 0, run.data, run.checksums, traits, run.size_bytes)
             indexes = _readable(traits, entries)
@@ -183,7 +175,7 @@ class NonPersistentTopic:
         """``initial_subscription`` is not made: nothing would wait in it."""
         self._check_open()
         arrival = Arrival(
-            self._producer_name() if name is None else name,
+            self._context.producer_name() if name is None else name,
             connection,
             producer_id,
             epoch,
@@ -198,7 +190,7 @@ class NonPersistentTopic:
                 return self._producers.attach(
                     arrival,
                     publish=self.publish if self._rates is None else self._rates.publish,
-                    connected_at_ms=self._clock.wall_ms(),
+                    connected_at_ms=self._context.clock.wall_ms(),
                     policies=self._admission.policies,
                 )
 
@@ -207,7 +199,7 @@ class NonPersistentTopic:
     ) -> tuple[NonPersistentSubscription, Consumer]:
         self._check_open()
         check_subscription_name(request.subscription)
-        self._admission.check_subscribe_rate(request, connection.address, self._clock.now())
+        self._admission.check_subscribe_rate(request, connection.address, self._context.clock.now())
         with self._admission.consumer(request, address=connection.address):
             subscription = self._by_name.get(request.subscription)
             if subscription is None:
@@ -223,10 +215,10 @@ class NonPersistentTopic:
             subscription = NonPersistentSubscription(
                 request,
                 topic=self.name,
-                settings=self._settings,
+                settings=self._context.settings,
                 policies=self._admission.policies,
                 tasks=self._tasks,
-                clock=self._clock,
+                clock=self._context.clock,
             )
             self._by_name[request.subscription] = subscription
             return subscription

@@ -3,20 +3,18 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
-from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.topic import Topic
-from magnetar.broker.topics.topic_offload import OFFLOADS_AT_ONCE_MAX, TopicOffload
+from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.clock import Clock
 from magnetar.errors import (
     MagnetarError,
@@ -64,21 +62,14 @@ class TopicRegistry:
         self._deletions = deletions
         self._settings = settings
         self._clock = clock
-        self._iteration = iteration
-        self._producer_name = producer_name
-        self._shared_rates = shared_rates
         self._deleted = deleted
         self._failed = self._write_failed  # One method object for all topics.
-        self._new_compaction = partial(
-            TopicCompaction,
-            settings=settings,
-            clock=clock,
-            places=asyncio.Semaphore(settings.compactions_at_once_max),
-        )
-        self._new_offload = partial(
-            TopicOffload,
-            clock=clock,
-            places=asyncio.Semaphore(OFFLOADS_AT_ONCE_MAX),
+        self._context = TopicContext(
+            settings,
+            clock,
+            iteration,
+            producer_name=producer_name,
+            shared_rates=shared_rates,
             new_uid=new_uid,
         )
         self._tasks = Tasks("topics")
@@ -241,15 +232,9 @@ class TopicRegistry:
         topic = PersistentTopic(
             name,
             ledger,
-            settings=self._settings,
+            context=self._context,
             policies=await self._policies.of(name),
-            clock=self._clock,
-            iteration=self._iteration,
-            producer_name=self._producer_name,
             failed=self._failed,
-            new_compaction=self._new_compaction,
-            new_offload=self._new_offload,
-            shared_rates=self._shared_rates,
         )
         try:
             await topic.recover()
@@ -263,14 +248,7 @@ class TopicRegistry:
         async with self._creation.topic(name, create=create, asked=asked):
             policies = await self._policies.of(name)
             self._creation.opened(name)
-        return NonPersistentTopic(
-            name,
-            settings=self._settings,
-            policies=policies,
-            clock=self._clock,
-            producer_name=self._producer_name,
-            shared_rates=self._shared_rates,
-        )
+        return NonPersistentTopic(name, context=self._context, policies=policies)
 
     def _check_domain(self, name: TopicName) -> None:
         enabled, setting = self._settings.persistent_topics, "enablePersistentTopics"

@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import Final
 
 from magnetar.broker.topics import log_positions
+from magnetar.broker.topics.persistent_subscription import own
 from magnetar.broker.topics.producer_access import TOPIC_EPOCH
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.termination import TERMINATED_AT
-from magnetar.broker.topics.topic_upkeep import own
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed
 from magnetar.model.position import Position

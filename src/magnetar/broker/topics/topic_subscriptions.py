@@ -1,19 +1,28 @@
-"""The subscriptions of one topic: opened with their cursors, and dropped with them."""
+"""The subscriptions of one topic: opened with their cursors, moved in its log, and dropped."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
+from magnetar.broker.topics import log_positions
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.backlog import BacklogCount, count_backlog
-from magnetar.broker.topics.consumer import DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.client_connection import ClientConnection
+from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.deduplication import CURSOR
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription
-from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription, own
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscription_names import check_subscription_name
 from magnetar.broker.topics.termination import terminated_at
+from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.topic_rates import TopicRates
-from magnetar.clock import Clock
-from magnetar.errors import Fenced, MagnetarError, TopicClosed
+from magnetar.errors import (
+    ConsumerBusy,
+    Fenced,
+    MagnetarError,
+    NotAllowed,
+    SubscriptionNotFound,
+    TopicClosed,
+)
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
@@ -34,11 +43,11 @@ class TopicSubscriptions:
     __slots__ = (
         "_admission",
         "_check_open",
-        "_clock",
+        "_closed",
+        "_context",
         "_ledger",
         "_made_tasks",
         "_removed_totals",
-        "_settings",
         "_topic",
         "age_evictions",
         "by_name",
@@ -53,8 +62,7 @@ class TopicSubscriptions:
         by_name: dict[str, PersistentSubscription],
         *,
         admission: Admission,
-        settings: TopicSettings,
-        clock: Clock,
+        context: TopicContext,
         check_open: Callable[[], None],
     ) -> None:
         self.by_name = by_name
@@ -65,8 +73,8 @@ class TopicSubscriptions:
         self._topic = topic
         self._ledger = ledger
         self._admission = admission
-        self._settings = settings
-        self._clock = clock
+        self._context = context
+        self._closed = False
         self._check_open = check_open
         self._removed_totals: DeliveryTotals | None = None
         self._made_tasks: Tasks | None = None  # Most topics at rest have none.
@@ -80,7 +88,59 @@ class TopicSubscriptions:
         """What those delivered that were dropped."""
         return self._removed_totals or DeliveryTotals()
 
-    async def open(
+    async def subscribe(
+        self, request: SubscribeRequest, connection: ClientConnection
+    ) -> tuple[PersistentSubscription, Consumer]:
+        """Attach a consumer; ``Topic.subscribe`` says what is raised."""
+        self._check_open()
+        check_subscription_name(request.subscription)
+        self._admission.check_subscribe_rate(request, connection.address, self._context.clock.now())
+        with self._admission.consumer(request, address=connection.address):
+            subscription = self.by_name.get(request.subscription)
+            if subscription is None:
+                subscription = await self._open_for(request)
+            elif subscription.durable is not request.durable:
+                kind = "Durable" if subscription.durable else "NonDurable"
+                raise NotAllowed(f"{kind} subscription with the same name already exists.")
+            elif subscription.durable and request.properties and not subscription.properties:
+                await subscription.set_properties(request.properties)
+            if request.start_rollback_s > 0 and not subscription.consumers:
+                since = self._context.clock.wall_ms() - request.start_rollback_s * 1000
+                await subscription.cursor.reset(
+                    await log_positions.position_at(self._ledger, since)
+                )
+            try:
+                consumer = await subscription.add(request, connection)
+            except MagnetarError:
+                await self._drop_if_left(subscription)
+                raise
+            return subscription, consumer
+
+    async def leave(self, subscription: Subscription, consumer: Consumer) -> None:
+        """A consumer goes. A non-durable subscription goes with its last consumer."""
+        subscription.remove(consumer)
+        await self._drop_if_left(subscription)
+
+    async def create(
+        self, name: str, start: Position, properties: dict[str, str]
+    ) -> PersistentSubscription:
+        """One that nobody has used yet. Raises ConsumerBusy where there is one of the name."""
+        self._check_open()
+        check_subscription_name(name)
+        if name in self.by_name:
+            raise ConsumerBusy(f"Subscription {name} already exists for topic {self._topic}")
+        return await self._open(name, start, properties)
+
+    async def delete(self, name: str, *, force: bool) -> None:
+        """Raises SubscriptionNotFound; ConsumerBusy while it has consumers, unless forced."""
+        subscription = self.by_name.get(name)
+        if subscription is None:
+            raise SubscriptionNotFound(f"Subscription {name} not found for topic {self._topic}")
+        if subscription.consumers and not force:
+            raise ConsumerBusy(f"Subscription {name} has active connected consumers")
+        await self.drop(subscription)
+
+    async def _open(
         self, name: str, start: Position, properties: dict[str, str]
     ) -> PersistentSubscription:
         """A durable one whose first message is at ``start``.
@@ -91,14 +151,14 @@ class TopicSubscriptions:
             await self._ledger.open_cursor(name, start, properties=properties)
             return self._of_cursor(name)
 
-    async def open_for(self, request: SubscribeRequest) -> PersistentSubscription:
+    async def _open_for(self, request: SubscribeRequest) -> PersistentSubscription:
         """The one that a consumer asks for, and that does not exist."""
         name = request.subscription
         latest = request.initial_position is InitialPosition.LATEST
         start = LATEST if latest else EARLIEST
         if request.durable:
             self._admission.check_first_use()
-            return await self.open(name, start, request.properties)
+            return await self._open(name, start, request.properties)
         if name not in self._ledger.cursors:
             self._ledger.open_reader(name, start if request.start is None else request.start)
         return self._of_cursor(name)
@@ -120,10 +180,31 @@ class TopicSubscriptions:
                 raise error from None
             raise
 
-    def expect_back(self, subscription: Subscription) -> None:
-        """Drop a non-durable one that its consumers do not come back to."""
-        if not subscription.durable:
-            self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
+    async def seek(
+        self,
+        subscription: Subscription,
+        position: Position,
+        ack_set: list[int] | None,
+        *,
+        excluded: bool,
+    ) -> None:
+        """Make ``position``, or the one after it, the next entry to be delivered."""
+
+        async def target() -> Position:
+            return self._ledger.next_position(position) if excluded else position
+
+        await self._seek(subscription, target, ack_set)
+
+    async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
+        """The same, to the first entry published then or later; to the end where none was."""
+        await self._seek(
+            subscription, lambda: log_positions.position_at(self._ledger, publish_time_ms), None
+        )
+
+    async def skip(self, subscription: Subscription, count: int | None) -> None:
+        """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
+        its, clock = own(subscription), self._context.clock
+        its.pass_over(await log_positions.position_behind(self._ledger, its.cursor, count, clock))
 
     async def count_backlog(
         self, subscription: PersistentSubscription, start: Position | None
@@ -133,12 +214,13 @@ class TopicSubscriptions:
             self._ledger,
             subscription.cursor,
             start,
-            entries_max=self._settings.backlog_scan_entries_max,
-            time_s_max=self._settings.backlog_scan_ms_max / 1000,
-            clock=self._clock,
+            entries_max=self._context.settings.backlog_scan_entries_max,
+            time_s_max=self._context.settings.backlog_scan_ms_max / 1000,
+            clock=self._context.clock,
         )
 
     async def close(self) -> None:
+        self._closed = True
         for subscription in list(self.by_name.values()):
             subscription.close()
         await self._tasks.close()
@@ -165,16 +247,32 @@ class TopicSubscriptions:
             name,
             self._ledger.cursors[name],
             topic=self._topic,
-            settings=self._settings,
+            settings=self._context.settings,
             policies=self._admission.policies,
             tasks=self._tasks,
-            clock=self._clock,
+            clock=self._context.clock,
         )
         subscription.limit_rates(self.rates, self._admission.policies)
         subscription.ended = terminated_at(self._ledger) is not None
         return subscription
 
+    async def _seek(
+        self,
+        subscription: Subscription,
+        target: Callable[[], Awaitable[Position]],
+        ack_set: list[int] | None,
+    ) -> None:
+        try:
+            await own(subscription).seek(target, ack_set)
+        finally:
+            if not self._closed and not subscription.durable:
+                self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
+
+    async def _drop_if_left(self, subscription: Subscription) -> None:
+        if not subscription.durable and not subscription.consumers:
+            await self.drop(subscription)
+
     async def _drop_if_abandoned(self, subscription: Subscription) -> None:
-        await self._clock.sleep(ABANDONED_AFTER_S)
+        await self._context.clock.sleep(ABANDONED_AFTER_S)
         if not subscription.consumers:
             await self.drop(subscription)

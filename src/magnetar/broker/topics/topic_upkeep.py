@@ -3,8 +3,9 @@
 import logging
 from dataclasses import dataclass
 
-from magnetar.broker.topics import backlog_limits
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics import backlog_limits, inactivity
+from magnetar.broker.topics.compaction import bytes_to_compact
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription, own
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
@@ -78,11 +79,11 @@ class TopicUpkeep:
                 log.info("subscription.unused topic=%s name=%s", self.topic, each.name)
                 await self.subscriptions.drop(each)
 
+    def unused_max_s(self) -> float | None:
+        """It is deleted when it was idle for so long; None: it is not to be."""
+        backlogs = [each.backlog for each in self._all()]
+        to_compact = bytes_to_compact(self.ledger) if self.ledger.compacted is not None else None
+        return inactivity.unused_max_s(self.policies, backlogs, to_compact)
+
     def _all(self) -> list[PersistentSubscription]:
         return list(self.subscriptions.by_name.values())
-
-
-def own(subscription: Subscription) -> PersistentSubscription:
-    """A subscription of a persistent topic as what it is."""
-    assert isinstance(subscription, PersistentSubscription), f"{subscription.name} has no cursor"
-    return subscription

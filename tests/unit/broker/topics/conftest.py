@@ -2,19 +2,17 @@
 
 import asyncio
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from support.loop import until
 
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings.policies import PolicySettings
-from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.topic_offload import TopicOffload
+from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.clock import SystemClock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum, join
@@ -229,26 +227,22 @@ async def open_bench():
         )
         ledger = await factory.open("public/default/persistent/t")
         bench = None
-        settings = TopicSettings(**{"failover_delay_ms": 10, **settings})
+        settings = TopicSettings(
+            **{"failover_delay_ms": 10, "compactions_at_once_max": 1, **settings}
+        )
         topic = PersistentTopic(
             TopicName.parse("persistent://public/default/t"),
             ledger,
-            settings=settings,
-            policies=replace(PolicySettings().policies(), **limits),
-            clock=clock,
-            iteration=LoopIteration(asyncio.get_running_loop()),
-            producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
-            failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
-            new_compaction=partial(
-                TopicCompaction, settings=settings, clock=clock, places=asyncio.Semaphore(1)
-            ),
-            new_offload=partial(
-                TopicOffload,
-                clock=clock,
-                places=asyncio.Semaphore(1),
+            context=TopicContext(
+                settings,
+                clock,
+                LoopIteration(asyncio.get_running_loop()),
+                producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+                shared_rates=shared_rates,
                 new_uid=iter(map(str, range(1000))).__next__,
             ),
-            shared_rates=shared_rates,
+            policies=replace(PolicySettings().policies(), **limits),
+            failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
         )
         bench = Bench(topic, tasks)
         benches.append(bench)
@@ -270,11 +264,14 @@ async def open_passing():
         settings = {name: value for name, value in asked.items() if name not in limits}
         topic = NonPersistentTopic(
             TopicName.parse("non-persistent://public/default/t"),
-            settings=TopicSettings(**settings),
+            context=TopicContext(
+                TopicSettings(**settings),
+                clock or SystemClock(),
+                LoopIteration(asyncio.get_running_loop()),
+                producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+                shared_rates=shared_rates,
+            ),
             policies=replace(PolicySettings().policies(), **limits),
-            clock=clock or SystemClock(),
-            producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
-            shared_rates=shared_rates,
         )
         topics.append(topic)
         return Bench(topic, None)

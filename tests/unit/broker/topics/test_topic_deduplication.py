@@ -28,7 +28,7 @@ def switch(bench):
 
 async def test_a_topic_that_does_not_deduplicate_has_nothing_for_it(bench):
     assert not bench.topic.deduplicates
-    assert bench.topic._deduplication is None
+    assert bench.topic._features._deduplication is None
     assert not bench.topic.ledger.cursors
 
 

@@ -1,0 +1,48 @@
+"""What all topics of a broker share."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from magnetar.broker.topics.compaction import TopicCompaction
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.shared_rates import SharedRates
+from magnetar.broker.topics.topic_offload import OFFLOADS_AT_ONCE_MAX, TopicOffload
+from magnetar.clock import Clock
+from magnetar.loop_iteration import LoopIteration
+from magnetar.model.names import TopicName
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+
+@dataclass(slots=True)
+class TopicContext:
+    """Handed to every topic when it is opened."""
+
+    settings: TopicSettings
+    clock: Clock
+    iteration: LoopIteration
+    producer_name: Callable[[], str]
+    """Makes up a name for a producer that has none."""
+    shared_rates: SharedRates | None = None
+    new_uid: Callable[[], str] = lambda: uuid4().hex
+    """Names a copy of a ledger that is offloaded."""
+    compactions: asyncio.Semaphore = field(init=False)
+    offloads: asyncio.Semaphore = field(init=False)
+    """Places for the topics that are compacted, and offloaded, at the same time."""
+
+    def __post_init__(self) -> None:
+        self.compactions = asyncio.Semaphore(self.settings.compactions_at_once_max)
+        self.offloads = asyncio.Semaphore(OFFLOADS_AT_ONCE_MAX)
+
+    def new_compaction(self, topic: TopicName, ledger: ManagedLedger) -> TopicCompaction:
+        """What compacts a topic."""
+        return TopicCompaction(
+            topic, ledger, settings=self.settings, clock=self.clock, places=self.compactions
+        )
+
+    def new_offload(self, topic: TopicName, ledger: ManagedLedger) -> TopicOffload:
+        """What offloads a topic's ledgers."""
+        return TopicOffload(
+            topic, ledger, clock=self.clock, places=self.offloads, new_uid=self.new_uid
+        )

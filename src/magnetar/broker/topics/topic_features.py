@@ -1,0 +1,164 @@
+"""What few topics have: limits on rates, deduplication, compaction, offloading.
+
+Each is made when the policies or somebody ask for it; a topic without has nothing but an empty
+place for it, and does nothing for it when something is published.
+"""
+
+from collections.abc import Callable
+
+from magnetar.broker.topics.compaction import TopicCompaction, bytes_to_compact
+from magnetar.broker.topics.deduplication import CURSOR
+from magnetar.broker.topics.publish_throttle import Publish
+from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.topic_deduplication import TopicDeduplication
+from magnetar.broker.topics.topic_offload import TopicOffload
+from magnetar.broker.topics.topic_producers import TopicProducers
+from magnetar.broker.topics.topic_rates import TopicRates, limited
+from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
+from magnetar.broker.topics.topic_writer import TopicWriter
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+
+class TopicFeatures:
+    """The features of one topic. ``check_open`` raises TopicClosed while the topic closes."""
+
+    __slots__ = (
+        "_check_open",
+        "_context",
+        "_deduplication",
+        "_ledger",
+        "_policies",
+        "_producers",
+        "_subscriptions",
+        "_topic",
+        "_writer",
+        "compaction",
+        "offload",
+        "rates",
+    )
+
+    def __init__(
+        self,
+        topic: TopicName,
+        ledger: ManagedLedger,
+        writer: TopicWriter,
+        producers: TopicProducers,
+        subscriptions: TopicSubscriptions,
+        *,
+        context: TopicContext,
+        check_open: Callable[[], None],
+    ) -> None:
+        self._topic = topic
+        self._ledger = ledger
+        self._writer = writer
+        self._producers = producers
+        self._subscriptions = subscriptions
+        self._policies = Policies()
+        self._context = context
+        self._check_open = check_open
+        self._deduplication: TopicDeduplication | None = None
+        self.rates: TopicRates | None = None
+        self.compaction: TopicCompaction | None = None
+        self.offload: TopicOffload | None = None
+
+    @property
+    def publish(self) -> Publish:
+        """What takes the runs of producers that come."""
+        return self._writer.publish if self.rates is None else self.rates.publish
+
+    @property
+    def running(self) -> bool:
+        """The topic is being compacted or offloaded."""
+        return self._compacts or (self.offload is not None and self.offload.running)
+
+    def apply(self, policies: Policies) -> None:
+        """Let these hold from now on, and make what they ask for."""
+        self._policies = policies
+        self._limit_rates(policies)
+        if self.offload is not None:
+            self.offload.apply(policies.offload)
+        elif self._ledger.has_offloaded or (policies.offload and policies.offload.driver):
+            self.offloading()
+        if policies.deduplication or CURSOR in self._ledger.cursors:
+            self._deduplication = self._deduplication or TopicDeduplication(
+                self._topic,
+                self._ledger,
+                self._writer,
+                self._producers,
+                settings=self._context.settings,
+                clock=self._context.clock,
+            )
+        if self._deduplication is not None:
+            self._deduplication.apply(policies)
+
+    async def recover(self) -> None:
+        """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
+        if self._deduplication is not None:
+            await self._deduplication.settled()
+
+    def compact(self) -> None:
+        """Begin to compact. Raises AlreadyExists while it runs, TopicClosed."""
+        self._check_open()
+        if self.compaction is None:
+            self.compaction = self._context.new_compaction(self._topic, self._ledger)
+        self.compaction.start()
+
+    def compact_if_due(self) -> None:
+        """The same, if so much was published since the last time as the policy says."""
+        threshold = self._policies.compaction_threshold_bytes
+        if threshold and not self._compacts and bytes_to_compact(self._ledger) > threshold:
+            self.compact()
+
+    async def end_compaction(self) -> None:
+        """Forget what was compacted. Raises what the stores raise."""
+        if self.compaction is not None:
+            await self.compaction.close()
+        await self._ledger.delete_cursor(COMPACTION_CURSOR)
+
+    def offloading(self) -> TopicOffload:
+        """What offloads the topic, made where there is none. Raises TopicClosed."""
+        self._check_open()
+        if self.offload is None:
+            self.offload = self._context.new_offload(self._topic, self._ledger)
+            self.offload.apply(self._policies.offload)
+        return self.offload
+
+    async def maintain(self) -> None:
+        """Save what is due. Raises what the stores raise."""
+        if self._deduplication is not None:
+            await self._deduplication.maintain()
+
+    def prepare_for_rest(self) -> bool:
+        """False: one of them has something to do, and the topic must stay loaded."""
+        if self.offload is not None and not self.offload.may_rest():
+            return False
+        if self._deduplication is not None:
+            self._deduplication.snapshot()
+        return True
+
+    async def close(self) -> None:
+        """End what runs, and keep what it must not forget."""
+        if self.compaction is not None:
+            await self.compaction.close()
+        if self.offload is not None:
+            await self.offload.close()
+        if self._deduplication is not None:
+            await self._deduplication.close()
+
+    @property
+    def _compacts(self) -> bool:
+        return self.compaction is not None and self.compaction.running
+
+    def _limit_rates(self, policies: Policies) -> None:
+        shared, writer = self._context.shared_rates, self._writer
+        if self.rates is None and limited(policies, shared):
+            self.rates = self._subscriptions.rates = TopicRates(
+                writer.publish, writer.published, shared, self._context.clock
+            )
+        if self.rates is not None:
+            self.rates.apply(policies, self._producers.attached.values())
+            for subscription in self._subscriptions.by_name.values():
+                subscription.limit_rates(self.rates, policies)
