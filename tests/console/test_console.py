@@ -207,6 +207,7 @@ def test_each_screen_changes_what_it_shows(broker, window):
     assert backlog(broker, topic) == 2
     ask(broker, "DELETE", letters)
     redrive_partitions(broker, window, topic)
+    see_chunks(broker, window)
 
     window.go(f"topics/{topic}/schema")
     window.press("New version")
@@ -246,6 +247,23 @@ def test_each_screen_changes_what_it_shows(broker, window):
     window.confirm("Delete", typed="clicks")
     window.says("No topics yet")
     assert ask(broker, "GET", "persistent/acme/events") == []
+
+
+def see_chunks(broker, window):
+    """A message in chunks is one row, and tells where they are."""
+    topic = "persistent://acme/events/large"
+    with blocking.Client(broker.service_url) as client:
+        client.create_producer(topic, chunking=True).send(b"a" * (11 * 1024 * 1024), key="whole")
+    window.go("topics/persistent/acme/events/large/messages")
+    window.says("3 chunks")
+    rows = window.page.locator("table.messages tbody tr")
+    assert rows.count() == 1
+    assert "11.0 MiB" in rows.inner_text()
+    window.page.get_by_text("whole", exact=True).click()
+    window.says("Chunks")
+    again = window.button("Publish again")
+    assert "would be another message" in again.get_attribute("title")
+    ask(broker, "DELETE", "persistent/acme/events/large?force=true")
 
 
 def redrive_partitions(broker, window, topic):

@@ -1,20 +1,20 @@
 """Pages of messages, read from a topic's log forwards or backwards: no subscription notices.
 
 A page ends when it has what was asked for, or when it has looked so far that others should be
-served: then it says how far it looked, and where to go on. Between messages the event loop has its
-turn every millisecond; what is large is unpacked in a thread.
+served: then it says how far it looked, and where to go on.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.clock import Clock
-from magnetar.model.position import EARLIEST, Position
+from magnetar.model.position import Position
 
-from .stored import StoredMessage, messages_in, plain_batch
+from .chunked import ChunkedMessages
+from .entries import Slices, entries_back, entries_from, unpacked
+from .stored import StoredMessage, plain_batch
 
 COUNT_MAX: Final = 500
 """Messages of a page."""
@@ -24,14 +24,6 @@ SCANNED_ENTRIES_MAX: Final = 100_000
 SCANNED_BYTES_MAX: Final = 64 * 1024 * 1024
 SCANNED_S_MAX: Final = 2.0
 """How far a page looks for what is wanted."""
-SLICE_S: Final = 0.0003
-"""How long it works before others have their turn;"""
-PAUSE_S: Final = 0.0005
-"""and how long they have it. An event loop makes a millisecond of it."""
-INLINE_BYTES: Final = 256 * 1024
-"""Larger entries are unpacked in a thread."""
-READ_ENTRIES: Final = 200
-READ_BYTES: Final = 256 * 1024
 
 
 class Place(NamedTuple):
@@ -69,19 +61,6 @@ class Page:
     scan: Scan = field(default_factory=Scan)
 
 
-class Slices:
-    """Gives others in the event loop a turn, now and then."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._until = clock.now() + SLICE_S
-
-    async def turn(self) -> None:
-        if self._clock.now() >= self._until:
-            await self._clock.sleep(PAUSE_S)
-            self._until = self._clock.now() + SLICE_S
-
-
 async def find_page(
     log: TopicLog,
     clock: Clock,
@@ -100,7 +79,13 @@ async def find_page(
     page, scan = Page(), Scan()
     page.scan = scan
     size, deadline, slices = 0, clock.now() + SCANNED_S_MAX, Slices(clock)
-    async for position, entry in _entries(log, start.position, backwards=backwards):
+    chunked = ChunkedMessages(log, slices)
+    entries = (
+        entries_back(log, start.position, inclusive=True)
+        if backwards
+        else entries_from(log, start.position)
+    )
+    async for position, entry in entries:
         if scan.entries and (
             scan.entries >= SCANNED_ENTRIES_MAX
             or scan.bytes + len(entry) > SCANNED_BYTES_MAX
@@ -120,12 +105,13 @@ async def find_page(
         for message in await unpacked(position, entry, slices, backwards=backwards):
             if position == start.position and _before(message, start, backwards=backwards):
                 continue
-            if wanted(message):
-                size += message.size
+            shown = message if message.chunk is None else await chunked.shown(message)
+            if shown is not None and wanted(shown):
+                size += shown.size
                 if len(page.messages) == count or (page.messages and size > PAGE_BYTES_MAX):
-                    page.next = Place(*message.id)
+                    page.next = Place(*shown.id)
                     return page
-                page.messages.append(message)
+                page.messages.append(shown)
             scan.messages += 1
             scan.first = scan.first or message
             scan.last = message
@@ -133,52 +119,8 @@ async def find_page(
     return page
 
 
-async def unpacked(
-    position: Position, entry: bytes, slices: Slices, *, backwards: bool = False
-) -> list[StoredMessage]:
-    """The messages of an entry; backwards, the last one first."""
-    await slices.turn()
-    if len(entry) > INLINE_BYTES:
-        found = await asyncio.to_thread(lambda: list(messages_in(position, entry)))
-    else:
-        found = []
-        for message in messages_in(position, entry):
-            found.append(message)
-            await slices.turn()
-    return found[::-1] if backwards else found
-
-
 def _before(message: StoredMessage, start: Place, *, backwards: bool) -> bool:
     if start.batch_index < 0:
         return False
     behind = message.batch_index - start.batch_index
     return behind > 0 if backwards else behind < 0
-
-
-async def _entries(
-    log: TopicLog, start: Position, *, backwards: bool
-) -> AsyncIterator[tuple[Position, bytes]]:
-    if not backwards:
-        async for each in entries_from(log, start):
-            yield each
-        return
-    stop = log.next_position(start) if start < log.end else log.end
-    while stop > log.first:
-        begin = log.back(stop, READ_ENTRIES)
-        block = [each async for each in entries_from(log, begin, stop)]
-        for each in reversed(block):
-            yield each
-        stop = begin
-
-
-async def entries_from(
-    log: TopicLog, start: Position = EARLIEST, stop: Position | None = None
-) -> AsyncIterator[tuple[Position, bytes]]:
-    """Entries from ``start`` to before ``stop``, None: to the end as it is by then."""
-    while (run := await log.read(start, READ_ENTRIES, READ_BYTES)) is not None:
-        for entry_id, entry in enumerate(run.data, run.first_entry_id):
-            position = Position(run.ledger_id, entry_id)
-            if stop is not None and position >= stop:
-                return
-            yield position, entry
-        start = Position(run.ledger_id, run.last_entry_id + 1)

@@ -21,8 +21,8 @@ from magnetar.model.position import Position
 from magnetar.model.process_status import ProcessStatus
 from magnetar.wire.schemas import version_bytes, version_number
 
+from .entries import Slices, entries_from, unpacked
 from .letters import EntryLetters, Letter, letters_of, without
-from .page import Slices, entries_from, unpacked
 from .publishing import Publisher
 from .redrive_progress import Progress, SourceProgress
 from .wanted import Wanted

@@ -72,6 +72,9 @@ class ShownMessages:
                 "count": chunk.count,
                 "totalSize": chunk.total_size,
             },
+            "chunks": [
+                id_json(StoredMessage(each), self._topic.partition_index) for each in message.chunks
+            ],
             "deliverAt": message.deliver_at_ms,
             "replicatedFrom": message.replicated_from,
             "transaction": transaction and f"({transaction[0]},{transaction[1]})",

@@ -37,6 +37,8 @@ class StoredMessage:
     compression: int = 0
     encryption_keys: tuple[str, ...] = ()
     chunk: ChunkPlace | None = None
+    chunks: tuple[Position, ...] = ()  # Where all chunks are, of a message that was put together.
+    uncompressed_size: int = 0  # As its metadata says.
     deliver_at_ms: int | None = None
     replicated_from: str | None = None
     transaction: tuple[int, int] | None = None
@@ -131,6 +133,7 @@ def _whole(position: Position, entry: bytes, said: Metadata, more: Peek) -> Stor
         compression=said.compression,
         encryption_keys=tuple(key.name for key in encryption.keys) if encryption else (),
         chunk=said.chunk,
+        uncompressed_size=said.uncompressed_size,
         deliver_at_ms=more.deliver_at_ms,
         replicated_from=more.replicated_from,
         transaction=more.transaction,

@@ -14,7 +14,8 @@ from magnetar.errors import StorageError
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 
-from .page import Slices, entries_from, unpacked
+from .chunked import ChunkedMessages
+from .entries import Slices, entries_from, unpacked
 from .shown import ShownMessages
 from .wanted import Wanted
 from .work import MessageWork
@@ -85,14 +86,16 @@ class Tail(AsyncIterator[bytes]):
             events.append(event_of("missed", {"topic": str(name), "entries": missed}))
         showing = self._showing.setdefault(name, self._show(name))
         slices, size = Slices(self._clock), 0
+        chunked = ChunkedMessages(log, slices, waits=True)
         try:
             async for position, entry in entries_from(log, place, end):
                 size += len(entry)
                 if size > TOLD_BYTES_MAX and position > place:
                     end = position
                     break
-                for message in await unpacked(position, entry, slices):
-                    if self._wanted.takes(message):
+                for found in await unpacked(position, entry, slices):
+                    message = found if found.chunk is None else await chunked.shown(found)
+                    if message is not None and self._wanted.takes(message):
                         shown: dict[str, Any] = await showing.one(message)
                         events.append(event_of("message", shown))
         except StorageError as error:

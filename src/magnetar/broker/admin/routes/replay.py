@@ -6,13 +6,8 @@ from typing import Any, Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection, status_of
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
-from magnetar.broker.admin.messages.page import (
-    SCANNED_ENTRIES_MAX,
-    SCANNED_S_MAX,
-    Slices,
-    entries_from,
-    unpacked,
-)
+from magnetar.broker.admin.messages.entries import Slices, entries_from, unpacked
+from magnetar.broker.admin.messages.page import SCANNED_ENTRIES_MAX, SCANNED_S_MAX
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.broker.admin.router import Route, reads

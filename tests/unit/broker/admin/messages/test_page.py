@@ -5,18 +5,11 @@ from unit.broker.admin.messages.entries import batch_of, entry_of
 from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.admin.messages import page as pages
-from magnetar.broker.admin.messages.page import (
-    PAUSE_S,
-    Place,
-    Slices,
-    entries_from,
-    find_page,
-    unpacked,
-)
+from magnetar.broker.admin.messages.page import Place, find_page
 from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.clock import SystemClock
 from magnetar.message.entry_traits import EntryTraits
-from magnetar.model.position import EARLIEST, Position
+from magnetar.model.position import EARLIEST
 
 NAME = "persistent://public/default/x"
 
@@ -102,34 +95,3 @@ async def test_a_search_ends_somewhere_and_says_where(topic, monkeypatch):
 async def test_the_payloads_of_a_page_are_bounded_and_one_message_always_fits(topic, monkeypatch):
     monkeypatch.setattr(pages, "PAGE_BYTES_MAX", 0)
     assert payloads(await page(topic, Place(*EARLIEST))) == "0"
-
-
-async def test_large_entries_are_unpacked_in_a_thread():
-    large = batch_of(b"a" * 300_000, b"b")
-    found = await unpacked(Position(1, 1), large, Slices(SystemClock()), backwards=True)
-    assert [each.size for each in found] == [1, 300_000]
-
-
-async def test_others_have_their_turn():
-    turns = []
-
-    class Clock(SystemClock):
-        times = iter(range(100))
-
-        def now(self):
-            return next(self.times)
-
-        async def sleep(self, seconds):
-            turns.append(seconds)
-
-    await unpacked(Position(1, 1), batch_of(b"a", b"b"), Slices(Clock()))
-    assert turns == [PAUSE_S] * 3
-
-
-async def test_entries_are_read_up_to_a_place(topic):
-    ledger_id, _ = topic.log.first
-    found = [
-        position.entry_id
-        async for position, _ in entries_from(topic.log, EARLIEST, Position(ledger_id, 3))
-    ]
-    assert found == [0, 1, 2]

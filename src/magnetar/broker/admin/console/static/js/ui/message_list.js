@@ -1,7 +1,7 @@
 // Messages in a table; each opens to show everything that is known of it.
 
 import { h, id, put } from "../dom.js";
-import { bytes, time } from "../format.js";
+import { bytes, plural, time } from "../format.js";
 import { icon } from "../icons.js";
 import { idText, preview, views } from "../payload.js";
 import { badge, button, choice, copyText, facts } from "./parts.js";
@@ -53,7 +53,7 @@ export function messageList(label, { partitioned = false, actions = () => [] } =
 
 function marks(message) {
   const found = [
-    message.encryptionKeys && ["encrypted", "warn"], message.chunk && [`chunk ${message.chunk.index + 1} of ${message.chunk.count}`, ""], message.deliverAt && [`due ${time(message.deliverAt)}`, "accent"],
+    message.encryptionKeys && ["encrypted", "warn"], message.chunks && [plural(message.chunks.length, "chunk"), ""], message.chunk && !message.chunks && [`chunk ${message.chunk.index + 1} of ${message.chunk.count}`, ""], message.deliverAt && [`due ${time(message.deliverAt)}`, "accent"],
     message.transaction && ["transaction", "accent"], message.marker && ["marker", ""], message.payloadTruncated && ["cut", "warn"],
   ].filter(Boolean);
   return found.map(([text, tone]) => [badge(text, tone), " "]);
@@ -73,6 +73,7 @@ function opened(message, actions) {
         ["Published", time(message.publishTime, { millis: true })], ["Event time", message.eventTime && time(message.eventTime, { millis: true })],
         ["Producer", message.producer], ["Sequence id", String(message.sequenceId ?? "")], ["Ordering key", message.orderingKey],
         ["Schema", message.schemaVersion === null ? "" : `version ${message.schemaVersion}`], ["Compression", message.compression], ["Batch", message.batchSize && `of ${message.batchSize}`],
+        ["Chunks", message.chunks && message.chunks.map(idText).join(", ")],
         ["Encrypted with", message.encryptionKeys?.join(", ")], ["From cluster", message.replicatedFrom], ["Transaction", message.transaction], ["Not shown because", message.valueError],
       ]),
       properties.length > 0 ? h("div", null, h("h3", null, "Properties"), facts(properties)) : h("p", { class: "muted" }, "No properties")));

@@ -29,7 +29,7 @@ export function messagesTab(screen, { topic, partitioned, rights }) {
   const timeField = field("Time", at);
   const idField = field("Message", messageId);
   const list = messageList("Messages", { partitioned, actions: (message) => [
-    button("Publish again", () => publish(topic, message), { small: true, glyph: "send", refused: rights.produce }),
+    button("Publish again", () => publish(topic, message), { small: true, glyph: "send", refused: rights.produce || (message.nullValue || (message.value !== null && message.value !== undefined) ? "" : "Its content cannot be written as text here: it would be another message") }),
     !partitioned && button("Reset a subscription to it", () => resetTo(topic, message.id), { small: true, glyph: "back" }),
   ].filter(Boolean) });
   const said = h("span", { role: "status" });

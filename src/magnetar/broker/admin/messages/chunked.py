@@ -1,0 +1,109 @@
+"""Messages in chunks, put together for whoever looks at them, each at its last chunk.
+
+The chunks of a message lie near each other, with entries of others between them; a producer that
+lost its connection may have sent some twice. One that is too large, or that lacks a chunk, is shown
+chunk by chunk.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Final
+
+from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.errors import CorruptEntry, MessageTooLarge
+from magnetar.message import compression
+from magnetar.message.metadata import ChunkPlace
+from magnetar.model.position import Position
+
+from .entries import Slices, entries_back, entries_from
+from .stored import UNPACKED_BYTES_MAX, StoredMessage, messages_in
+
+CHUNKED_BYTES_MAX: Final = 16 * 1024 * 1024
+"""A message in chunks that is put together; of a larger one each chunk is shown."""
+CHUNK_ENTRIES_MAX: Final = 500
+"""How far on either side of a chunk the others are looked for;"""
+GATHERED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""and how much is read for that in a page."""
+
+_Parts = dict[int, StoredMessage]
+
+
+class ChunkedMessages:
+    """Puts together those of one log, for one page."""
+
+    def __init__(self, log: TopicLog, slices: Slices, *, waits: bool = False) -> None:
+        """``waits``: a chunk whose last one is not there yet is not shown, since that will come."""
+        self._log = log
+        self._slices = slices
+        self._waits = waits
+        self._bytes_left = GATHERED_BYTES_MAX
+        self._complete: dict[str, bool] = {}  # By uuid.
+        self._kept: tuple[str, _Parts] = ("", {})  # Those that were gathered last.
+
+    async def shown(self, message: StoredMessage) -> StoredMessage | None:
+        """The whole message at its last chunk, None at others; what cannot be whole as it is.
+
+        Raises what the stores raise.
+        """
+        place = message.chunk
+        if place is None or message.encryption_keys:
+            return message
+        if place.total_size > CHUNKED_BYTES_MAX:
+            message.unreadable += f"; more than {CHUNKED_BYTES_MAX} bytes are not put together here"
+            return message
+        if self._waits and not place.last:
+            return None
+        uuid, parts = self._kept
+        if uuid != place.uuid and (place.last or place.uuid not in self._complete):
+            parts = await self._gathered(message, place)
+            self._kept = place.uuid, parts
+            self._complete[place.uuid] = len(parts) == place.count
+        if not self._complete[place.uuid]:
+            message.unreadable += "; not all chunks are here"
+            return message
+        return await asyncio.to_thread(_joined, parts) if place.last else None
+
+    async def _gathered(self, message: StoredMessage, place: ChunkPlace) -> _Parts:
+        parts = {place.index: message}
+        if place.index:
+            await self._find(entries_back(self._log, message.position), place, parts, 0)
+        if not place.last:
+            after = self._log.next_position(message.position)
+            await self._find(entries_from(self._log, after), place, parts, place.count - 1)
+        return parts
+
+    async def _find(
+        self,
+        entries: AsyncIterator[tuple[Position, bytes]],
+        place: ChunkPlace,
+        parts: _Parts,
+        until: int,
+    ) -> None:
+        """Add chunks until this one is found, or was looked for far enough."""
+        uuid, count = place.uuid.encode(), 0
+        async for position, entry in entries:
+            count += 1
+            self._bytes_left -= len(entry)
+            await self._slices.turn()
+            if uuid in entry:
+                found = next(messages_in(position, entry))
+                if found.chunk is not None and found.chunk.uuid == place.uuid:
+                    parts.setdefault(found.chunk.index, found)
+            if until in parts or count >= CHUNK_ENTRIES_MAX or self._bytes_left <= 0:
+                return
+
+
+def _joined(parts: _Parts) -> StoredMessage:
+    """The message that all chunks make up."""
+    ordered = [parts[index] for index in range(len(parts))]
+    last = ordered[-1]
+    positions = tuple(each.position for each in ordered)
+    packed = b"".join(each.data for each in ordered)
+    try:
+        payload = compression.decompress(
+            last.compression, packed, last.uncompressed_size, size_max=UNPACKED_BYTES_MAX
+        )
+    except (CorruptEntry, MessageTooLarge) as error:
+        return replace(last, chunks=positions, unreadable=str(error))
+    return replace(last, chunks=positions, payload=payload, size=len(payload), unreadable="")
