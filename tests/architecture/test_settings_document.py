@@ -15,9 +15,10 @@ HEAD = """# Settings
 
 What a broker is set with comes from a file (`--conf`, in the format and with the key names of
 Pulsar's `standalone.conf`), over that from the environment (`brokerServicePort` is
-`MAGNETAR_BROKER_SERVICE_PORT`), over that from flags. `magnetar config show --conf FILE` prints
-every setting, its value and where that came from, then what becomes of everything else in the file;
-it ends with exit code 1 where a broker would refuse to start.
+`MAGNETAR_BROKER_SERVICE_PORT`, or `PULSAR_PREFIX_brokerServicePort` as Pulsar's image has it), over
+that from flags. `magnetar config show --conf FILE` prints every setting, its value and where that
+came from, then what becomes of everything else in the file; it ends with exit code 1 where a broker
+would refuse to start.
 
 What becomes of a setting that Magnetar does not have:
 

@@ -39,6 +39,7 @@ from .settings.tls import refusals as tls_refusals
 from .settings.traces import TraceSettings, from_opentelemetry
 from .topics.settings import TopicSettings
 
+_IMAGES_PREFIX: Final = "PULSAR_PREFIX_"  # Of the key itself: Pulsar's image takes them so.
 _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
 """Beginnings of variables that are no settings: the Spark connector's, which a broker that its
 process starts inherits, and the one of ``magnetar.inner``."""
@@ -112,6 +113,10 @@ class Config:
     ) -> Self:
         """The same, with what is ``refused``: not to start a broker with."""
         given, sources = _from_file(file) if file is not None else ({}, {})
+        for variable, value in environment.items():
+            if variable.startswith(_IMAGES_PREFIX):
+                key = variable.removeprefix(_IMAGES_PREFIX)
+                given[key], sources[key] = value, f"environment {variable}"
         for variable, value in environment.items():
             if variable.startswith(ENVIRONMENT_PREFIX) and not variable.startswith(_OTHERS):
                 key = _key_of(variable)

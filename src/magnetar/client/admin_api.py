@@ -199,7 +199,9 @@ class AdminApi:
                 raise
             except urllib.error.URLError as error:
                 if isinstance(error.reason, ssl.SSLError):
-                    why = f"{trouble(error.reason)}{self._remedies.untrusted}"
+                    why = trouble(error.reason, "http://")
+                    if isinstance(error.reason, ssl.SSLCertVerificationError):
+                        why += self._remedies.untrusted
                     raise NotAllowed(f"{base}: {why}") from error
                 refused.append(f"{base}: {_why(error.reason)}")
         raise Unreachable(f"no admin API answers at {'; '.join(refused)}: {self._remedies.away}")

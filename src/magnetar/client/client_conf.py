@@ -1,5 +1,6 @@
 """The settings of a client by the names of Pulsar's ``client.conf``."""
 
+import difflib
 import logging
 from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
@@ -44,6 +45,8 @@ class ClientConf(NamedTuple):
     web_url: str | None
     use_tls: bool
     options: ClientOptions
+    unknown: tuple[str, ...]
+    """Of each key that means nothing here: that it does, and which may be meant."""
 
 
 def settings_in_conf(text: str, source: str) -> ClientSettings:
@@ -82,7 +85,14 @@ def read_conf_text(text: str, source: str) -> ClientConf:
         given.get("webServiceUrl"),
         _flag(source, given, "useTls"),
         cast("ClientOptions", found),
+        tuple(map(_unknown, unknown)),
     )
+
+
+def _unknown(key: str) -> str:
+    near = difflib.get_close_matches(key, _READ, n=1, cutoff=0.8)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"{key} is no setting of this client, it is ignored{hint}"
 
 
 def _values(text: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import os
 import sys
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -65,6 +65,7 @@ COMMANDS: Final = {
 }
 
 
+STDOUT: Final = 1
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, the one that a shell reports."""
 PIPE_CLOSED: Final = 141
@@ -80,7 +81,18 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+class Root(LazyGroup):
+    """All commands. One ends in silence when nobody reads what it prints, as by ``| head``."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)  # For the flush at the end.
+            sys.exit(PIPE_CLOSED)
+
+
+@click.group(cls=Root, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -96,7 +108,8 @@ def magnetar() -> None:
 def main() -> None:
     """Run the command line. An error that a user can mend is said in a line, with exit code 1.
 
-    Exit codes: 0 done, 1 refused or failed, 2 a mistake in the command, 130 Ctrl-C.
+    Exit codes: 0 done, 1 refused or failed, 2 a mistake in the command, 130 Ctrl-C, 141 nobody
+    reads what is printed.
     Commands are given the time at which it began, so that the start-up time includes the imports.
     """
     try:
@@ -106,9 +119,6 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For the flush at the end.
-        sys.exit(PIPE_CLOSED)
     except MagnetarError as error:
         for line in str(error).splitlines():
             click.echo(f"magnetar: {line}", err=True)

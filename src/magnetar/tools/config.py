@@ -56,7 +56,17 @@ def show(conf: Path | None, form: str, *, about: bool) -> None:
         columns = ("key", "value", "source", *(["about"] if about else []))
         rows = [row[: len(columns)] for row in read.rows()]
         _show_rows(columns, rows, form)
-    for text in [one.text for one in read.others if one.fate is not Fate.REFUSED] + read.refused:
+    quiet = [one.text for one in read.others if one.fate is Fate.AS_SHIPPED]
+    said = {Fate.AS_SHIPPED, Fate.REFUSED}
+    for text in (one.text for one in read.others if one.fate not in said):
+        click.echo(text, err=True)
+    if quiet and not about:
+        click.echo(
+            f"{len(quiet)} more of Pulsar's settings ask for nothing that Magnetar does not do"
+            " (--about lists them)",
+            err=True,
+        )
+    for text in [*(quiet if about else ()), *read.refused]:
         click.echo(text, err=True)
     if read.refused:
         sys.exit(1)

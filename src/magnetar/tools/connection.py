@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
-from magnetar.errors import InvalidValue, NotAuthorized, NotFound
+from magnetar.errors import ConnectionLost, InvalidValue, NotAuthorized, NotFound, TopicTerminated
 
 if TYPE_CHECKING:
     from magnetar.client.admin_api import AdminApi
@@ -27,6 +27,7 @@ SERVICE_URL: Final = "pulsar://localhost:6650"
 TIMEOUT_S: Final = 300.0
 """Pulsar's ``--request-timeout``: some requests end when a long piece of work has."""
 AWAY: Final = "start one with `magnetar standalone`, or say where it is with --admin-url"
+NOWHERE: Final = "start a broker with `magnetar standalone`, or say where one is with --url"
 UNKNOWN: Final = (
     "say who you are with --auth-plugin token --auth-params token:..., the same keys in client.conf"
     " or PULSAR_TOKEN"
@@ -77,7 +78,14 @@ class Connection:
     def service_url(self) -> str:
         """Where brokers are."""
         url = self.given.get("service_url") or self._variables.get("service_url")
-        return str(url or self._conf.broker_url or SERVICE_URL)
+        if url:
+            return str(url)
+        conf = self._conf
+        if conf.use_tls and (conf.broker_url or SERVICE_URL).startswith("pulsar://"):
+            raise InvalidValue(
+                f"{self.conf_file}: useTls is true, but the URL is plain: use pulsar+ssl://"
+            )
+        return str(conf.broker_url or SERVICE_URL)
 
     @cached_property
     def options(self) -> "ClientOptions":
@@ -161,8 +169,11 @@ class Connection:
 
         file = self.conf_file
         if file is None:
-            return ClientConf(None, None, use_tls=False, options={})
-        return read_conf_text(conf_text(str(file)), str(file))
+            return ClientConf(None, None, use_tls=False, options={}, unknown=())
+        found = read_conf_text(conf_text(str(file)), str(file))
+        for text in found.unknown:
+            click.echo(f"{file}: {text}", err=True)
+        return found
 
     @property
     def conf_file(self) -> Path | None:
@@ -275,10 +286,17 @@ def connection_of(given: Mapping[str, Any]) -> Connection:
 
 @contextmanager
 def about(topic: str) -> Iterator[None]:
-    """Put the topic before what a broker says of it: Pulsar's words do not name it."""
+    """Put the topic before what a broker says of it: Pulsar's words do not name it.
+
+    Where there is no broker, say what to do.
+    """
     try:
         yield
-    except (NotAuthorized, NotFound) as error:
+    except (NotAuthorized, NotFound, TopicTerminated) as error:
         if topic in str(error):
             raise
         raise type(error)(f"{topic}: {error}") from error
+    except ConnectionLost as error:
+        if not str(error).startswith("cannot connect to"):
+            raise
+        raise ConnectionLost(f"{error}: {NOWHERE}") from error

@@ -23,6 +23,8 @@ def export(kind: str, folder: Path) -> None:
 
     dashboards: for Grafana, with what Grafana and Prometheus must be told. service: the unit for
     systemd and the settings that it starts a broker with.
+
+    Example: magnetar export dashboards /etc/grafana/dashboards
     """
     there = files("magnetar.tools").joinpath("deploy")
     try:

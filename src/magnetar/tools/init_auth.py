@@ -35,6 +35,8 @@ def init_auth(folder: Path, algorithm: str, roles: tuple[str, ...]) -> None:
     """Make what a broker needs that asks its clients who they are: in a new FOLDER.
 
     It gets keys, tokens and a configuration for `magnetar standalone --conf`. Only you may read it.
+
+    Example: magnetar init-auth ./auth --role orders-app
     """
     folder = folder.absolute()
     odd = [role for role in roles if not role.strip() or set(role) & set("/\\\0\n,=")]

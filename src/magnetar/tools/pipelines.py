@@ -47,6 +47,8 @@ def check(file: Path, master: str | None, remote: str | None) -> None:
 
     Keys, names, options and functions, then the SQL, which a Spark analyses. Exit code 1: a
     mistake, which is named.
+
+    Example: magnetar pipelines check orders.yaml
     """
     from magnetar.pipelines.reading import read_pipeline  # noqa: PLC0415 - --help needs no Spark
     from magnetar.pipelines.run import Where, spark_for  # noqa: PLC0415
@@ -69,6 +71,8 @@ def run(file: Path, master: str | None, remote: str | None, *, until_caught_up: 
 
     Exit code 0: it ended, and its rows add up. 1: they do not, or something failed; then all
     queries were stopped. 130: Ctrl-C.
+
+    Example: magnetar pipelines run orders.yaml
     """
     from magnetar.pipelines.reading import read_pipeline  # noqa: PLC0415 - --help needs no Spark
     from magnetar.pipelines.run import Where, spark_for  # noqa: PLC0415

@@ -22,13 +22,19 @@ TAIL_MESSAGES_MAX: Final = 2_000_000
 
 @click.command()
 @click.argument("query")
-@click.option("--service-url", default="pulsar://localhost:6650", show_default=True)
-@click.option("--admin-url", default="http://localhost:8080", show_default=True)
+@click.option(
+    "--service-url", default="pulsar://localhost:6650", show_default=True, help="The broker."
+)
+@click.option(
+    "--admin-url", default="http://localhost:8080", show_default=True, help="Its admin API."
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Print values with commas between.")
 def sql(query: str, service_url: str, admin_url: str, *, as_csv: bool) -> None:
     """Answer a QUERY whose tables are topics: 'SELECT count(*) FROM orders'.
 
     What was offloaded is read from its files, and the rest from the broker: docs/history.md.
+
+    Example: magnetar sql 'SELECT count(*) FROM orders'
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:

@@ -81,7 +81,10 @@ def standalone(
     verbose: bool,
     log_format: str | None,
 ) -> None:
-    """Run a broker on this machine, storage and all. Ctrl-C stops it."""
+    """Run a broker on this machine, storage and all. Ctrl-C stops it.
+
+    Example: magnetar standalone --data-dir ./data --durability fsync
+    """
     log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
     flags = {
         "dataDirectory": data_dir,

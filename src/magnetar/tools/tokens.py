@@ -32,12 +32,21 @@ def tokens() -> None:
 
 @tokens.command("create-secret-key")
 @click.option(
-    "-a", "--signature-algorithm", "algorithm", type=click.Choice(SECRETS), default="HS256"
+    "-a",
+    "--signature-algorithm",
+    "algorithm",
+    type=click.Choice(SECRETS),
+    default="HS256",
+    show_default=True,
+    help="What it is for: its length follows.",
 )
 @click.option("-o", "--output", type=_FILE, help="A new file for it; else it is printed.")
 @click.option("-b", "--base64", "as_text", is_flag=True, help="Write it in base64.")
 def create_secret_key(algorithm: str, output: Path | None, *, as_text: bool) -> None:
-    """Make a secret that signs tokens and checks them."""
+    """Make a secret that signs tokens and checks them.
+
+    Example: magnetar tokens create-secret-key --output secret.key
+    """
     import base64  # noqa: PLC0415 - one of many commands
 
     secret = new_secret(algorithm)
@@ -56,11 +65,15 @@ def create_secret_key(algorithm: str, output: Path | None, *, as_text: bool) -> 
     type=click.Choice(PAIRS),
     default="RS256",
     show_default=True,
+    help="What the keys are for.",
 )
 @click.option("--output-private-key", type=_FILE, required=True, help="A new file for it.")
 @click.option("--output-public-key", type=_FILE, required=True, help="A new file for it.")
 def create_key_pair(algorithm: str, output_private_key: Path, output_public_key: Path) -> None:
-    """Make a key that signs tokens, and one that checks them: brokers get only that."""
+    """Make a key that signs tokens, and one that checks them: brokers get only that.
+
+    Example: magnetar tokens create-key-pair --output-private-key my.key --output-public-key my.pub
+    """
     private, public = new_pair(algorithm)
     write_new(output_private_key, private)
     write_new(output_public_key, public)
@@ -90,7 +103,10 @@ def create(
     issuer: str | None,
     headers: tuple[str, ...],
 ) -> None:
-    """Make a token, and print it."""
+    """Make a token, and print it.
+
+    Example: magnetar tokens create --subject orders-app --secret-key auth/secret.key
+    """
     if (secret_key is None) is (private is None):
         raise click.UsageError("give --secret-key, or --private-key")
     key: Any
@@ -151,7 +167,10 @@ def _given(function: F) -> F:
 @tokens.command()
 @_given
 def show(token: str | None, token_file: Path | None, *, stdin: bool) -> None:
-    """Print what a token says, without checking it."""
+    """Print what a token says, without checking it.
+
+    Example: magnetar tokens show "$(cat app.token)"
+    """
     import jwt  # noqa: PLC0415 - not for --help
 
     try:
@@ -168,7 +187,14 @@ _UNCHECKED: Final[Any] = {"verify_signature": False}
 
 @tokens.command()
 @_given
-@click.option("-a", "--signature-algorithm", "algorithm", type=click.Choice(PAIRS), default="RS256")
+@click.option(
+    "-a",
+    "--signature-algorithm",
+    "algorithm",
+    type=click.Choice(PAIRS),
+    default="RS256",
+    help="With a public key: what it checks.",
+)
 @click.option("-sk", "--secret-key", help=_KEY_HELP)
 @click.option("-pk", "--public-key", "public", help=_KEY_HELP)
 def validate(
@@ -180,7 +206,10 @@ def validate(
     *,
     stdin: bool,
 ) -> None:
-    """Check a token as a broker would, and print what it says."""
+    """Check a token as a broker would, and print what it says.
+
+    Example: magnetar tokens validate --secret-key auth/secret.key "$(cat app.token)"
+    """
     import asyncio  # noqa: PLC0415 - not for --help
 
     from magnetar.broker.auth import token as checks  # noqa: PLC0415 - as above

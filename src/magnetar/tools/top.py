@@ -64,6 +64,8 @@ def top(
     """Show what topics and subscriptions do, and why nothing moves where nothing does.
 
     Where output is no terminal it prints one table.
+
+    Example: magnetar top --namespace shop/orders --sort in
     """
     looks = Looks(connection.api(), namespace, limit)
     if once or form == "json" or not (sys.stdout.isatty() and sys.stdin.isatty()):

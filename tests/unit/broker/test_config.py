@@ -37,6 +37,17 @@ def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path):
     }
 
 
+def test_variables_of_pulsars_image_are_taken_below_our_own():
+    prefix = "PULSAR_PREFIX_"
+    given = {f"{prefix}webServicePort": "1", f"{prefix}brokerServicePort": "2", f"{prefix}no": "x"}
+    config = Config.read(environment={**given, "MAGNETAR_WEB_SERVICE_PORT": "3"})
+    assert (config.server.web_port, config.server.broker_port) == (3, 2)
+    assert config.sources["brokerServicePort"] == "environment PULSAR_PREFIX_brokerServicePort"
+    assert [one.text for one in config.others] == [
+        "no (environment PULSAR_PREFIX_no) is no setting, it is ignored"
+    ]
+
+
 def test_a_key_left_empty_in_a_file_means_its_default(tmp_path):
     config = Config.read(file=write(tmp_path, "advertisedAddress=\nbrokerServicePort=\n"))
     assert config == Config()

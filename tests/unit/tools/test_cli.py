@@ -1,6 +1,7 @@
 import subprocess
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -57,3 +58,32 @@ def test_what_a_user_can_mend_is_said_in_one_line(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert said.startswith("magnetar: cannot read the configuration file /no/such/standalone.conf")
     assert said.count("\n") == 1
+
+
+def commands(command, words):
+    """Every command that does something; the verbs of ``admin`` are in tests/golden/cli."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if name != "admin":
+                yield from commands(command.get_command(context, name), [*words, name])
+    else:
+        yield command, words
+
+
+def test_the_help_of_every_command_stands_by_itself():
+    found = list(commands(cli.magnetar, ["magnetar"]))
+    assert len(found) > 30
+    for command, words in found:
+        assert f"Example: {' '.join(words)} " in f"{command.help} ", words
+        options = [one for one in command.params if isinstance(one, click.Option)]
+        assert [one.opts for one in options if not one.help and not one.hidden] == [], words
+
+
+def test_nobody_who_reads_is_no_traceback():
+    code = "import sys; from magnetar.tools.cli import main; sys.argv[1:] = ['admin', 'documents'"
+    command = [sys.executable, "-c", f"{code}, 'generate', 'topics']; main()"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as printing:
+        printing.stdout.close()
+        said = printing.stderr.read()
+    assert (printing.returncode, said) == (cli.PIPE_CLOSED, b"")

@@ -47,7 +47,10 @@ def test_what_would_be_refused_is_shown_behind_the_settings(tmp_path):
 
 def test_all_of_pulsars_own_file_is_accounted_for():
     lines = show("--conf", str(PULSARS))
-    said = {re.match(r"\w+", line)[0] for line in lines}
+    [rest] = [line for line in lines if "more of Pulsar's settings ask for nothing" in line]
+    assert int(rest.split()[0]) > 100
+    lines = show("--conf", str(PULSARS), "--about")
+    said = {re.match(r"\w+", line)[0] for line in lines if not line.startswith("#")}
     assert {line.partition("=")[0] for line in PULSARS.read_text().splitlines()} <= said
 
 
@@ -90,3 +93,15 @@ def test_a_clients_settings_are_shown_with_their_origins(tmp_path):
     assert "s3cret" not in said
     plain = CliRunner().invoke(config, arguments[:-2], env=environment).output
     assert "tlsAllowInsecureConnection=true " in plain
+
+
+def test_what_a_clients_file_says_in_vain_is_named_and_plain_is_not_taken_for_tls(tmp_path):
+    file = tmp_path / "client.conf"
+    file.write_text("brokerServiceUrl=pulsar://here:1\nauthPlugn=token\nuseTls=true\n")
+    done = CliRunner().invoke(config, ["client", "--client-conf", str(file)])
+    assert str(done.exception) == (
+        f"{file}: useTls is true, but the URL is plain: use pulsar+ssl://"
+    )
+    assert done.output == (
+        f"{file}: authPlugn is no setting of this client, it is ignored; did you mean authPlugin?\n"
+    )

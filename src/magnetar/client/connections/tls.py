@@ -63,8 +63,8 @@ def _no_password() -> bytes:
     return b""
 
 
-def trouble(error: OSError) -> str:
-    """Why TLS with a broker did not come about, and what to do."""
+def trouble(error: OSError, plain: str = "pulsar://") -> str:
+    """Why TLS with a broker did not come about, and what to do; ``plain`` is the other scheme."""
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _OTHER_NAME:
             return (
@@ -76,7 +76,7 @@ def trouble(error: OSError) -> str:
             "a file with the certificates to trust"
         )
     why = str(error) or "it hung up"
-    return f"no TLS with it ({why}): is its port for pulsar://, or its version too old?"
+    return f"no TLS with it ({why}): is its port for {plain}, or its version too old?"
 
 
 def refuses_certificate(error: Exception | None) -> bool:

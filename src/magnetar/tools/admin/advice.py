@@ -11,18 +11,28 @@ from .verb import PREFIX
 
 _IN_USE: Final = re.compile(r"\bactive\b|\bnon[- ]empty\b|\bnot empty\b|\bconnected\b")
 """How brokers say that something is not deleted since somebody uses it, or something is in it."""
+_NO_TOPIC: Final = re.compile(r"^Topic \S+ not found")
+_NOT_PARTITIONED: Final = re.compile(r"^Partitioned Topic")
+_PARTITIONED: Final = re.compile(r"(?:on|of) a partitioned topic is not allowed")
 _OF_PARTITIONS: Final = {
     "stats": "partitioned-stats",
     "stats-internal": "partitioned-stats-internal",
+    "terminate": "partitioned-terminate",
 }
+_OF_ONE: Final = {partitioned: one for one, partitioned in _OF_PARTITIONS.items()}
 
 
 def advised(call: Call, error: MagnetarError) -> MagnetarError:
     """The error, with what helps; as it is where nothing of the kind does."""
-    advice = ""
-    if isinstance(error, NotFound):
-        advice = _partitions(call)
-    elif isinstance(error, Conflict | Refused) and _IN_USE.search(str(error)):
+    advice, said = "", str(error)
+    if isinstance(error, NotFound) and _NO_TOPIC.search(said) and _is_partitioned(call):
+        advice = f"it is a partitioned topic: {_of_partitions(call)}"
+    elif isinstance(error, NotFound) and _NOT_PARTITIONED.search(said):
+        verb = _OF_ONE.get(call.verb.name)
+        advice = f"`magnetar admin topics {verb}` is for a topic without partitions" if verb else ""
+    elif _PARTITIONED.search(said):
+        advice = _of_partitions(call)
+    elif isinstance(error, Conflict | Refused) and _IN_USE.search(said):
         advice = _force(call)
     return type(error)(f"{error}; {advice}") if advice else error
 
@@ -36,20 +46,19 @@ def _force(call: Call) -> str:
     return f"{name} deletes it all the same: {about}"
 
 
-def _partitions(call: Call) -> str:
-    """A topic of the name may be partitioned: then it is its partitions that are topics."""
+def _is_partitioned(call: Call) -> bool:
+    """Whether it is the partitions of the name that are topics."""
     topic = call.given.get("topic")
-    path = call.verb.path
-    if topic is None or "{topic}" not in path or path.startswith("/"):
-        return ""
-    local = TOPIC.path(topic)
+    if topic is None:
+        return False
     try:
-        count = call.api.get(f"{PREFIX}/{local}/partitions")["partitions"]
+        return bool(call.api.get(f"{PREFIX}/{TOPIC.path(topic)}/partitions")["partitions"])
     except MagnetarError:  # There is none of the name, or nobody may say.
-        return ""
-    if not count:
-        return ""
-    verb = _OF_PARTITIONS.get(call.verb.name)
+        return False
+
+
+def _of_partitions(call: Call) -> str:
+    topic, verb = call.given["topic"], _OF_PARTITIONS.get(call.verb.name)
     if verb is not None:
-        return f"it is a partitioned topic: magnetar admin topics {verb} {topic}"
-    return f"it is a partitioned topic: name one of its partitions, {topic}-partition-0 and so on"
+        return f"magnetar admin topics {verb} {topic}"
+    return f"name one of its partitions, {topic}-partition-0 and so on"

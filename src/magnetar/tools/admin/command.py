@@ -16,7 +16,7 @@ from magnetar.tools.groups import SuggestingGroup
 from magnetar.tools.output import output_parameter, show
 
 from .call import Call
-from .kinds import Kind
+from .kinds import TEXT, Kind
 from .verb import Param, Verb
 
 
@@ -232,7 +232,8 @@ def _parameter(param: Param) -> click.Parameter:
     about = param.about
     if param.argument:
         name = param.names[0]
-        return click.Argument([name], type=_Read(param.kind), metavar=param.kind.name or name)
+        kind = name.upper() if param.kind is TEXT else param.kind.name
+        return click.Argument([name], type=_Read(param.kind), metavar=kind or name)
     names = [*param.names, *([] if param.name in param.names else [param.name])]
     if not param.kind.name:
         return click.Option(names, is_flag=True, help=about)

@@ -274,10 +274,12 @@ def isolation_policy(call: Call) -> Any:
 
 
 def schema_file(call: Call) -> Any:
+    text = read_file(call.given["filename"])
     try:
-        return call.send(json.loads(read_file(call.given["filename"])))
+        schema = json.loads(text)
     except ValueError as error:
         raise InvalidValue(f"{call.given['filename']} is no JSON: {error}") from error
+    return call.send(schema)
 
 
 def upload_package(call: Call) -> Any:

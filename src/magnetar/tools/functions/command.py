@@ -45,7 +45,12 @@ functions.add_command(worker)
 @admin_options
 @configured
 def create(connection: Connection, **given: Any) -> None:
-    """Store a function and start it."""
+    r"""Store a function and start it.
+
+    \b
+    Example: magnetar functions create --py doubling.py --classname doubling.Doubling
+             --inputs numbers --output doubled --name doubling
+    """
     config = config_from(given)
     parsed = FunctionConfig.parse(config)
     check(parsed)
@@ -64,7 +69,10 @@ def create(connection: Connection, **given: Any) -> None:
 )
 @configured
 def update(connection: Connection, **given: Any) -> None:
-    """Change a function. It goes on where it is."""
+    """Change a function. It goes on where it is.
+
+    Example: magnetar functions update --name doubling --parallelism 2
+    """
     config = config_from(given)
     fqfn = FunctionConfig.parse(config).fqfn
     if fqfn.endswith("/"):
@@ -82,11 +90,14 @@ def _say_without_effect(api: FunctionsApi) -> None:
 
 @functions.command("list")
 @admin_options
-@click.option("--tenant", default="public", show_default=True)
-@click.option("--namespace", default="default", show_default=True)
+@click.option("--tenant", default="public", show_default=True, help="Its tenant.")
+@click.option("--namespace", default="default", show_default=True, help="Its name.")
 @output_format
 def list_functions(connection: Connection, tenant: str, namespace: str, form: str) -> None:
-    """The functions of a namespace."""
+    """The functions of a namespace.
+
+    Example: magnetar functions list --tenant public --namespace default
+    """
     names = FunctionsApi(connection.api()).names(tenant, namespace)
     show(names, form, names_table(names))
 
@@ -96,7 +107,10 @@ def list_functions(connection: Connection, tenant: str, namespace: str, form: st
 @named
 @output_format
 def get(connection: Connection, form: str, **name: Any) -> None:
-    """How a function is configured."""
+    """How a function is configured.
+
+    Example: magnetar functions get --name doubling -o yaml
+    """
     found = FunctionsApi(connection.api()).get(fqfn_of(**name))
     show(found, form, config_table(found))
 
@@ -107,7 +121,10 @@ def get(connection: Connection, form: str, **name: Any) -> None:
 @instance
 @output_format
 def status(connection: Connection, instance_id: int | None, form: str, **name: Any) -> None:
-    """Whether a function runs, and how it does. Ends with 1 when an instance does not run."""
+    """Whether a function runs, and how it does. Ends with 1 when an instance does not run.
+
+    Example: magnetar functions status --name doubling
+    """
     fqfn = fqfn_of(**name)
     found = FunctionsApi(connection.api()).status(fqfn, instance_id)
     whole = found
@@ -124,7 +141,10 @@ def status(connection: Connection, instance_id: int | None, form: str, **name: A
 @instance
 @output_format
 def stats(connection: Connection, instance_id: int | None, form: str, **name: Any) -> None:
-    """What a function has done."""
+    """What a function has done.
+
+    Example: magnetar functions stats --name doubling -o json
+    """
     fqfn = fqfn_of(**name)
     found = FunctionsApi(connection.api()).stats(fqfn, instance_id)
     whole = found
@@ -151,7 +171,10 @@ def trigger(
     topic: str | None,
     **name: Any,
 ) -> None:
-    """Have a function process one message, and print what it writes for it."""
+    """Have a function process one message, and print what it writes for it.
+
+    Example: magnetar functions trigger --name doubling --trigger-value 21
+    """
     if (trigger_value is None) == (trigger_file is None):
         raise click.UsageError("give either --trigger-value or --trigger-file")
     data = (trigger_value or "").encode() if trigger_file is None else _content(trigger_file)
@@ -162,14 +185,17 @@ def trigger(
 @admin_options
 @named
 def delete(connection: Connection, **name: Any) -> None:
-    """End a function, and remove what it had."""
+    """End a function, and remove what it had.
+
+    Example: magnetar functions delete --name doubling
+    """
     fqfn = fqfn_of(**name)
     FunctionsApi(connection.api()).delete(fqfn)
     click.echo(f"Deleted {fqfn}")
 
 
 def _turn(action: str, said: str, about: str) -> click.Command:
-    @click.command(action, help=about)
+    @click.command(action, help=f"{about}\n\nExample: magnetar functions {action} --name doubling")
     @admin_options
     @named
     @instance
@@ -206,7 +232,10 @@ functions.add_command(
 @named
 @click.option("-k", "--key", required=True, help="The key of the state.")
 def querystate(connection: Connection, key: str, **name: Any) -> None:
-    """A value of a function's state, as JSON."""
+    """A value of a function's state, as JSON.
+
+    Example: magnetar functions querystate --name doubling --key numbers
+    """
     click.echo(json.dumps(FunctionsApi(connection.api()).state(fqfn_of(**name), key), indent=2))
 
 
@@ -225,7 +254,10 @@ def putstate(
     value_file: Path | None,
     **name: Any,
 ) -> None:
-    """Set a value of a function's state."""
+    """Set a value of a function's state.
+
+    Example: magnetar functions putstate --name doubling --key numbers --value 3
+    """
     if text is not None:
         state = _state(text)
     elif key is not None and value is not None:
@@ -240,10 +272,19 @@ def putstate(
 
 @functions.command()
 @admin_options
-@click.option("--source-file", "--sourceFile", type=click.Path(path_type=Path), required=True)
+@click.option(
+    "--source-file",
+    "--sourceFile",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The file.",
+)
 @click.option("--path", required=True, help="Its name at the worker.")
 def upload(connection: Connection, source_file: Path, path: str) -> None:
-    """Store a file at the worker."""
+    """Store a file at the worker.
+
+    Example: magnetar functions upload --source-file doubling.py --path doubling.py
+    """
     FunctionsApi(connection.api()).upload(source_file, path)
     click.echo(f"Uploaded {path}")
 
@@ -252,11 +293,18 @@ def upload(connection: Connection, source_file: Path, path: str) -> None:
 @admin_options
 @named
 @click.option(
-    "--destination-file", "--destinationFile", type=click.Path(path_type=Path), required=True
+    "--destination-file",
+    "--destinationFile",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where to write it.",
 )
 @click.option("--path", help="What was uploaded, instead of a function's code.")
 def download(connection: Connection, destination_file: Path, path: str | None, **name: Any) -> None:
-    """Fetch a function's code, or a file that was uploaded."""
+    """Fetch a function's code, or a file that was uploaded.
+
+    Example: magnetar functions download --name doubling --destination-file doubling.py
+    """
     api = FunctionsApi(connection.api())
     data = api.download(path) if path is not None else api.code(fqfn_of(**name))
     try:

@@ -91,10 +91,15 @@ _TRUTHS: Final = (
     ("--skip-to-latest", "skipToLatest", "Not done."),
 )
 _WORDS: Final = (
-    ("--processing-guarantees", "processingGuarantees", list(ProcessingGuarantees)),
-    ("--subs-position", "subscriptionPosition", ["Latest", "Earliest"]),
-    ("--batch-builder", "batchBuilder", list(BatchBuilder)),
-    ("--log-level", "logLevel", list(LogLevel)),
+    (
+        "--processing-guarantees",
+        "processingGuarantees",
+        list(ProcessingGuarantees),
+        "How often a message counts after a crash.",
+    ),
+    ("--subs-position", "subscriptionPosition", ["Latest", "Earliest"], "Where it begins."),
+    ("--batch-builder", "batchBuilder", list(BatchBuilder), "How outputs are put into batches."),
+    ("--log-level", "logLevel", list(LogLevel), "Which of its log lines are kept."),
 )
 _WINDOW: Final = (
     ("--window-length-count", "windowLengthCount", "Messages of a window."),
@@ -168,8 +173,8 @@ def configured(command: F) -> F:
             for option, key, about in _TRUTHS
         ),
         *(
-            click.option(option, *_older(key), type=click.Choice(words))
-            for option, key, words in _WORDS
+            click.option(option, *_older(key), type=click.Choice(words), help=about)
+            for option, key, words, about in _WORDS
         ),
         *(
             click.option(option, *_older(key), type=int, help=about)
@@ -194,7 +199,7 @@ def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
     said: dict[str, Any] = {key: given[key] for key in ("fqfn", "tenant", "namespace", "name")}
     said["output"] = given["output"]
     said["outputSchemaType"] = given["schema_type"]
-    for option, key, _ in (*_TEXTS, *_NUMBERS, *_TRUTHS, *_WORDS):
+    for option, key, *_ in (*_TEXTS, *_NUMBERS, *_TRUTHS, *_WORDS):
         said[key] = given[_variable(option)]
     for option, key, _ in _JSONS:
         text = given[_variable(option)]

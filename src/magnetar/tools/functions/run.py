@@ -62,7 +62,12 @@ def worker(
     secrets: bool,
     verbose: bool,
 ) -> None:
-    """Run the functions of a broker, and answer Pulsar's functions API. Ctrl-C stops it."""
+    r"""Run the functions of a broker, and answer Pulsar's functions API. Ctrl-C stops it.
+
+    \b
+    Example: magnetar functions worker --service-url pulsar://broker:6650
+             --admin-url http://broker:8080
+    """
     log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
     # What the broker tells here is seen in no list of processes.
     told = json.loads(sys.stdin.readline()) if secrets else {}
@@ -129,7 +134,12 @@ def test(
     advance_ms: int,
     **given: Any,
 ) -> None:
-    """Run a function on some messages in memory: no broker, no Spark. Ends with 1 if it fails."""
+    r"""Run a function on some messages in memory: no broker, no Spark. Ends with 1 if it fails.
+
+    \b
+    Example: magnetar functions test --py doubling.py --classname doubling.Doubling
+             --inputs numbers --output doubled --value 21
+    """
     from magnetar.functions.in_memory import FunctionTest  # noqa: PLC0415 - as above
 
     messages = [*values, *_lines(value_file)]

@@ -28,6 +28,8 @@ def peek(connection: Connection, topic: str, count: int, form: str, **given: Any
     """Show messages of TOPIC; no subscription notices.
 
     Exit code 0, also where there is none, which is said on standard error.
+
+    Example: magnetar peek orders -s billing -n 5
     """
     from magnetar.client.admin_api import topic_path  # noqa: PLC0415 - --help needs none of it
 
@@ -60,7 +62,7 @@ def _nothing(topic: str, given: dict[str, Any]) -> str:
 
 
 def _show(message: dict[str, Any], form: str) -> None:
-    from .shown import BOUNDARY, line_of  # noqa: PLC0415
+    from .shown import BOUNDARY, line_of, printable  # noqa: PLC0415
 
     if form == "json":
         click.echo(line_of(message))
@@ -70,8 +72,9 @@ def _show(message: dict[str, Any], form: str) -> None:
     value = message.get("valueError") or message["value"]
     content = value if isinstance(value, str) else line_of(value)
     batch = f":{place['batchIndex']}" if place["batchIndex"] >= 0 else ""
-    click.echo(
-        f"{BOUNDARY}\nid:[{place['ledgerId']}:{place['entryId']}{batch}], "
+    text = (
+        f"id:[{place['ledgerId']}:{place['entryId']}{batch}], "
         f"publishTime:[{message['publishTime']}], key:[{message['key'] or 'null'}], "
         f"properties:[{pairs}], content:{content}"
     )
+    click.echo(f"{BOUNDARY}\n{printable(text)}")

@@ -71,6 +71,8 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
     """Send messages to TOPIC.
 
     Exit code 0 when all are stored, 1 when one is not.
+
+    Example: magnetar produce orders -m 'one,two' -k customer -p colour=red
     """
     from .values import properties_of  # noqa: PLC0415 - --help needs none of it
 

@@ -110,7 +110,10 @@ def receive_options(command: F) -> F:
 @receive_options
 @connection_options
 def consume(connection: Connection, topic: str, **given: Any) -> None:
-    """Receive messages of TOPIC on a subscription, and acknowledge them."""
+    """Receive messages of TOPIC on a subscription, and acknowledge them.
+
+    Example: magnetar consume orders -s billing -p Earliest -n 0
+    """
     with about(topic):
         count = asyncio.run(_consume(connection, topic, given))
     if given["form"] == "text":
@@ -136,7 +139,10 @@ def consume(connection: Connection, topic: str, **given: Any) -> None:
 @receive_options
 @connection_options
 def read(connection: Connection, topic: str, **given: Any) -> None:
-    """Read messages of TOPIC from a place on, without a subscription."""
+    """Read messages of TOPIC from a place on, without a subscription.
+
+    Example: magnetar read orders -m earliest -n 10 -o json
+    """
     with about(topic):
         count = asyncio.run(_read(connection, topic, given))
     if given["form"] == "text":

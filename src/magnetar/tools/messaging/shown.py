@@ -1,6 +1,7 @@
 """Messages as commands print them: Pulsar's lines, or JSON with the names of the browser."""
 
 import json
+import re
 from base64 import b64encode
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from magnetar.model.position import MessageId
 from magnetar.schemas.plain import plain
 
 BOUNDARY: Final = "----- got message -----"
+_OBEYED: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def id_json(message_id: MessageId) -> dict[str, int]:
@@ -57,7 +59,12 @@ def message_text(message: Message[Any], *, in_hex: bool) -> str:
     else:
         value, problem = _value(message)
         content = problem or (value if isinstance(value, str) else line_of(value))
-    return f"{BOUNDARY}\nkey:[{key}], properties:[{pairs}], content:{content}"
+    return f"{BOUNDARY}\n" + printable(f"key:[{key}], properties:[{pairs}], content:{content}")
+
+
+def printable(text: str) -> str:
+    """As it is, but for characters that a terminal would obey: those by their number."""
+    return _OBEYED.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def hex_dump(data: bytes) -> str:
@@ -79,5 +86,5 @@ def _value(message: Message[Any]) -> tuple[Any, str]:
     except UndecodableValue as error:
         return None, f"({error})"
     if isinstance(value, bytes):
-        return value.decode(errors="replace"), ""
+        return value.decode(errors="backslashreplace"), ""
     return plain(value), ""

@@ -83,8 +83,16 @@ def perf() -> None:
     show_default=True,
     help="Milliseconds that a batch waits for more; 0: no batches.",
 )
-@click.option("-bm", "--batch-max-messages", default=1000, show_default=True)
-@click.option("-bb", "--batch-max-bytes", default=4 * 1024 * 1024, show_default=True)
+@click.option(
+    "-bm", "--batch-max-messages", default=1000, show_default=True, help="Messages of a batch."
+)
+@click.option(
+    "-bb",
+    "--batch-max-bytes",
+    default=4 * 1024 * 1024,
+    show_default=True,
+    help="Bytes of a batch.",
+)
 @click.option("-db", "--disable-batching", is_flag=True, help="Each message by itself.")
 @click.option(
     "-z",
@@ -92,6 +100,7 @@ def perf() -> None:
     default="NONE",
     show_default=True,
     type=click.Choice(("NONE", "LZ4", "ZLIB", "ZSTD", "SNAPPY"), case_sensitive=False),
+    help="How batches are compressed.",
 )
 @click.option(
     "-k",
@@ -118,7 +127,10 @@ def perf() -> None:
 @load_options
 @connection_options
 def produce(connection: Connection, topic: str, **given: Any) -> None:
-    """Send messages to TOPIC."""
+    """Send messages to TOPIC.
+
+    Example: magnetar perf produce load -r 1000 -s 1024 -time 30
+    """
     from .meter import produced  # noqa: PLC0415 - --help needs none of it
     from .producing import opening  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
@@ -148,6 +160,7 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
     type=click.Choice(TYPES, case_sensitive=False),
     default="Exclusive",
     show_default=True,
+    help="How it shares messages out.",
 )
 @click.option(
     "-sp",
@@ -155,8 +168,15 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
     default="Latest",
     show_default=True,
     type=click.Choice(("Latest", "Earliest"), case_sensitive=False),
+    help="Where a new subscription begins.",
 )
-@click.option("-q", "--receiver-queue-size", default=1000, show_default=True)
+@click.option(
+    "-q",
+    "--receiver-queue-size",
+    default=1000,
+    show_default=True,
+    help="How many the broker may send ahead.",
+)
 @click.option("-r", "--rate", default=0.0, help="At most so many messages in a second of each.")
 @click.option(
     "--acks-delay-millis",
@@ -167,7 +187,10 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
 @load_options
 @connection_options
 def consume(connection: Connection, topic: str, **given: Any) -> None:
-    """Receive messages of TOPIC, and acknowledge them. Latencies are since they were published."""
+    """Receive messages of TOPIC, and acknowledge them. Latencies are since they were published.
+
+    Example: magnetar perf consume load -ss sub -st Shared
+    """
     from .consuming import opening  # noqa: PLC0415 - --help needs none of it
     from .meter import received  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
@@ -184,13 +207,23 @@ def consume(connection: Connection, topic: str, **given: Any) -> None:
     default="earliest",
     show_default=True,
     type=click.Choice(("earliest", "latest")),
+    help="Where it begins.",
 )
-@click.option("-q", "--receiver-queue-size", default=1000, show_default=True)
+@click.option(
+    "-q",
+    "--receiver-queue-size",
+    default=1000,
+    show_default=True,
+    help="How many the broker may send ahead.",
+)
 @click.option("-r", "--rate", default=0.0, help="At most so many messages in a second of each.")
 @load_options
 @connection_options
 def read(connection: Connection, topic: str, **given: Any) -> None:
-    """Read TOPIC from a place on. Latencies are since messages were published."""
+    """Read TOPIC from a place on. Latencies are since messages were published.
+
+    Example: magnetar perf read load -m earliest
+    """
     from .consuming import reading  # noqa: PLC0415 - --help needs none of it
     from .meter import read as line  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415

@@ -51,7 +51,13 @@ def _writable(_context: click.Context, _option: click.Parameter, path: Path | No
 
 @click.command()
 @click.option("--flights", type=click.IntRange(min=1), help="Replay only the first so many. [all]")
-@click.option("--partitions", type=click.IntRange(1, 64), default=4, show_default=True)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Of the topic of flights.",
+)
 @click.option(
     "--report",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -86,6 +92,8 @@ def quickstart(
 
     Exit code 0: every flight is accounted for, and every figure is the one that plain Python
     computes. 1: not so, or something failed. 130: Ctrl-C.
+
+    Example: magnetar quickstart --flights 20000
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:

@@ -9,6 +9,8 @@ from magnetar.errors import Conflict, NotFound, Refused
 @pytest.fixture(scope="module", autouse=True)
 def _partitioned(pulsar_admin):
     pulsar_admin("topics create-partitioned-topic advised -p 2")
+    pulsar_admin("topics create-subscription advised -s s")
+    pulsar_admin("topics create plain")
 
 
 @pytest.mark.parametrize(
@@ -20,6 +22,7 @@ def _partitioned(pulsar_admin):
             "topics last-message-id advised",
             "of its partitions, persistent://.*/advised-partition-0",
         ),
+        ("topics partitioned-stats plain", "; `magnetar admin topics stats` is for a"),
         ("topics stats absent", r"stats\)$"),
         ("topics stats advised-partition-9", r"stats\)$"),
     ],
@@ -27,6 +30,23 @@ def _partitioned(pulsar_admin):
 def test_a_partitioned_topic_is_told_from_one_that_is_not_there(pulsar_admin, line, says):
     with pytest.raises(NotFound, match=says):
         pulsar_admin(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("topics skip advised -s s -n 1", "; name one of its partitions, persistent://"),
+        ("topics terminate advised", "; magnetar admin topics partitioned-terminate persistent://"),
+    ],
+)
+def test_what_is_for_single_topics_says_what_is_for_partitions(pulsar_admin, line, says):
+    with pytest.raises(Refused, match=says):
+        pulsar_admin(line)
+
+
+def test_a_schema_that_is_not_there_is_not_taken_for_a_topic(pulsar_admin):
+    with pytest.raises(NotFound, match=r"^Schema not found \([^)]*\)$"):
+        pulsar_admin("schemas get advised --version 9")
 
 
 def test_a_refused_deletion_names_force(broker, pulsar_admin):

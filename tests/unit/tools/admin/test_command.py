@@ -258,3 +258,9 @@ def test_what_is_not_set_is_said_beside_the_answer(pulsar_admin, value):
 def test_transactions_are_not_there_and_a_line_says_so(pulsar_admin, line):
     with pytest.raises(NotReady, match=r"^This Broker is not .* has no transactions yet.*\)$"):
         pulsar_admin(f"transactions {line}")
+
+
+def test_arguments_have_names_and_files_that_are_not_there_are_named(pulsar_admin):
+    assert "admin brokers list [OPTIONS] CLUSTER" in pulsar_admin("brokers list --help")
+    with pytest.raises(MagnetarError, match=r"^cannot read no\.json: No such file or directory$"):
+        pulsar_admin("schemas upload t -f no.json")

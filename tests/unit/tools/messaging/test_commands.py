@@ -7,8 +7,9 @@ from click.testing import CliRunner
 from support.admin import ask
 from support.keys import write_keys
 
-from magnetar.errors import InvalidValue, NotFound
+from magnetar.errors import ConnectionLost, InvalidValue, NotFound, TopicTerminated
 from magnetar.testing.local_broker import BrokerThread
+from magnetar.testing.processes import free_port
 from magnetar.tools.cli import magnetar
 
 RECORD = '{"type": "record", "name": "R", "fields": [{"name": "name", "type": "string"}]}'
@@ -74,6 +75,23 @@ def test_files_and_large_messages_are_sent(run, tmp_path):
     assert [each["size"] for each in found] == [5_300_000, 2]
     run("produce", "hex", "-f", f"{tmp_path}/b")
     assert "\n00000000 FF 00 " in run("read", "hex", "-m", "earliest", "--hex")
+
+
+def test_a_terminal_obeys_no_message(run, tmp_path):
+    (tmp_path / "m").write_bytes(b"\x1b[2Jred\xff\tend\xc2\x9b")
+    run("produce", "esc", "-f", f"{tmp_path}/m", "-k", "\x07")
+    shown = "key:[\\x07], properties:[], content:\\x1b[2Jred\\xff\tend\\x9b\n"
+    assert shown in run("read", "esc", "-m", "earliest")
+    assert "\x1b" not in run("peek", "esc")
+
+
+def test_no_broker_and_an_ended_topic_are_named(run, broker):
+    with pytest.raises(ConnectionLost, match="refused, nothing listens there: start a broker with"):
+        run("produce", "t", "-m", "a", "--url", f"pulsar://127.0.0.1:{free_port()}")
+    ask(broker, "PUT", "persistent/public/default/ended")
+    ask(broker, "POST", "persistent/public/default/ended/terminate")
+    with pytest.raises(TopicTerminated, match=r"^ended: Topic was already terminated"):
+        run("produce", "ended", "-m", "a")
 
 
 def test_values_go_by_their_schema(run):
