@@ -241,7 +241,7 @@ class AdminApi:
         kind = _ERRORS.get(error.code, Refused if error.code < 500 else MagnetarError)
         if error.code == HTTPStatus.UNAUTHORIZED and of_role(reason):
             kind = NotAuthorized
-        if kind is NotAuthenticated:
+        if kind is NotAuthenticated and self._credentials.method == "none":
             said += f"; {self._remedies.unknown}"
         elif kind is NotAuthorized:
             said += f"; {self._remedies.of(allowed(reason))}"

@@ -4,6 +4,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from magnetar import AuthenticationToken
 from magnetar.client import admin_api
 from magnetar.client.admin_api import AdminApi, Remedies, segment, topic_path
 from magnetar.errors import (
@@ -132,6 +133,13 @@ UNEXPECTED = (
 def test_a_refusal_is_an_error_of_its_kind(status, body, kind, says):
     with web((status, {}, body)) as (url, _), pytest.raises(kind, match=says):
         AdminApi(url).get("/x", a=1)
+
+
+def test_credentials_that_are_refused_are_not_asked_for():
+    with web((401, {}, b'{"reason": "expired"}')) as (url, _):
+        api = AdminApi(url, options={"authentication": AuthenticationToken("x")})
+        with pytest.raises(NotAuthenticated, match=r"^expired \([^)]*\)$"):
+            api.get("/x")
 
 
 def test_nobody_there_names_the_address_and_the_remedy():

@@ -31,6 +31,9 @@ def authentication_of(plugin: str, parameters: str) -> Authentication | None:
     name = NAMES.get(plugin, plugin)
     if name == "none":
         return None
+    if name not in NAMES.values():
+        known = ", ".join(NAMES.values())
+        raise InvalidValue(f"authPlugin {plugin!r} is not known here; it may be one of {known}")
     if name == "token":
         return _token(parameters)
     given = _pairs(name, parameters)
@@ -40,17 +43,14 @@ def authentication_of(plugin: str, parameters: str) -> Authentication | None:
         )
     if name == "tls":
         return AuthenticationTls(_one(given, name, "tlsCertFile"), _one(given, name, "tlsKeyFile"))
-    if name == "oauth2":
-        if given.get("type", "client_credentials") != "client_credentials":
-            raise InvalidValue("authParams of oauth2: only the type client_credentials is known")
-        return AuthenticationOAuth2(
-            _one(given, name, "issuerUrl", "issuer_url"),
-            _one(given, name, "privateKey", "private_key"),
-            audience=given.get("audience"),
-            scope=given.get("scope"),
-        )
-    known = ", ".join(NAMES.values())
-    raise InvalidValue(f"authPlugin {plugin!r} is not known here; it may be one of {known}")
+    if given.get("type", "client_credentials") != "client_credentials":
+        raise InvalidValue("authParams of oauth2: only the type client_credentials is known")
+    return AuthenticationOAuth2(
+        _one(given, name, "issuerUrl", "issuer_url"),
+        _one(given, name, "privateKey", "private_key"),
+        audience=given.get("audience"),
+        scope=given.get("scope"),
+    )
 
 
 def _token(parameters: str) -> AuthenticationToken:

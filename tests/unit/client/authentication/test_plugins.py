@@ -56,6 +56,7 @@ def test_nobody():
     ("plugin", "given", "says"),
     [
         (f"{AUTH}AuthenticationAthenz", "{}", "AuthenticationAthenz' is not known here"),
+        ("tokn", "token:x", "'tokn' is not known here; it may be one of none, token, basic"),
         ("token", "", "authParams is empty"),
         ("token", '{"s3cret": ""}', "have no token"),
         ("basic", "s3cret", "neither JSON nor key:value"),
