@@ -103,6 +103,7 @@ schemathesis: $(READY)  ## many requests for every operation of the OpenAPI docu
 
 fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)
+	$(if $(ARGS),,INNER_EXAMPLES=4000 $(PY) -m pytest tests/properties/test_inner.py)
 
 all: check test  ## what CI runs, no more, no less
 

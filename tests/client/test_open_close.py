@@ -2,8 +2,6 @@
 
 import gc
 
-import pytest
-
 from magnetar import Client
 from magnetar.client import blocking
 
@@ -13,15 +11,6 @@ OBJECTS_MAX = 100
 """In all: as many as an object of each cycle that stays. The broker is in this process, too."""
 ATTEMPTS = 3
 """What others in this process make meanwhile, they make once. What a cycle keeps, each does."""
-
-
-@pytest.fixture(autouse=True)
-def _frozen():
-    """Objects of other tests are not counted, which would take longer than the test."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def kept():

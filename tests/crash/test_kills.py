@@ -16,7 +16,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(1800)]
 
 
 def test_kills_lose_nothing_that_was_answered(tmp_path):
-    seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
+    another = 1 if os.environ.get("CI") else random.SystemRandom().randrange(1 << 32)
+    seed = int(os.environ.get("SEED") or another)
     kills = int(os.environ.get("KILLS") or len(MOMENTS))
     print(f"SEED={seed} KILLS={kills}")
     campaign = Campaign(tmp_path / "data", seed)

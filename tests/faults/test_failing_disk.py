@@ -33,7 +33,7 @@ TOPICS = [f"persistent://public/default/t{number}" for number in range(3)]
 OTHER = "persistent://public/default/other"
 SENDS = 150
 SIZE = 2000
-ANSWERED_S = 30
+ANSWERED_S = 60
 
 
 class Sends:

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
 SETTINGS = LocalLedgerSettings(segment_size=16 * 1024)
 BEFORE = [b"first", b"second" * 50]
-LAST = [b"torn", b"", bytes(range(200))]
+LAST = [b"torn", b"", bytes(range(60))]
 HEADER = 4096  # Bytes of a segment's header; then comes the first record.
 JUNK = bytes(range(256)) * 64
 

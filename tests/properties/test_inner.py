@@ -1,9 +1,11 @@
 """Both builds of the inner loops make the same of the same, whatever it is."""
 
+import os
 from array import array
 from typing import NamedTuple
 
 import google_crc32c
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties.test_message_entries import batches, singles
@@ -16,9 +18,10 @@ from unit.message.test_entry_traits import ENTRIES
 from magnetar.inner import plain
 from magnetar.inner.record import COVERED_FROM, HEAD_SIZE, TABLES_SIZE
 
-pytestmark = needs_compiled
+pytestmark = [needs_compiled, pytest.mark.timeout(600)]
 
 SALT = b"a salt.."
+EXAMPLES = int(os.environ.get("INNER_EXAMPLES", "120"))  # ``make fuzz`` tries more.
 
 
 class Row(NamedTuple):
@@ -57,14 +60,14 @@ def mutated(draw, whole):
 
 
 @given(streams | damaged(), SIZES_MAX, st.data())
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 def test_cut_sends(data, size_max, draw):
     same("cut_sends", data, draw.draw(st.integers(-1, len(data) + 1)), size_max)
     same("cut_sends", data, 0, size_max)
 
 
 @given(mutated(acks), SIZES_MAX, st.data())
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 def test_cut_acks(data, size_max, draw):
     same("cut_acks", data, draw.draw(st.integers(-1, len(data) + 1)), size_max)
     same("cut_acks", data, 0, size_max)
@@ -93,7 +96,7 @@ def test_message_frames(ids, data, draw):
 
 
 @given(st.lists(mutated(ENTRIES), max_size=10), st.data())
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 def test_look_into(data, draw):
     counts = st.lists(st.integers(0, 3), min_size=len(data), max_size=len(data))
     same("look_into", data, draw.draw(counts))
@@ -119,7 +122,7 @@ def payloads(draw):
 
 
 @given(mutated(payloads()) | st.binary(max_size=60), st.integers(0, 70), st.integers(-1, 9))
-@settings(max_examples=400)  # Takes seconds: payloads that are not quite wrong are made slowly.
+@settings(max_examples=EXAMPLES)  # Payloads that are not quite wrong are made slowly.
 def test_unpack(payload, count, before):
     same("unpack", payload, 0, count)
     same("unpack_as", tuple, None, payload, 0, count)
@@ -133,7 +136,7 @@ INDEXES = st.integers(-1, 70)
     st.lists(st.tuples(mutated(payloads()), st.integers(0, 9), INDEXES, INDEXES), max_size=2),
     st.integers(0, 63),
 )
-@settings(max_examples=60)  # Of payloads that are made slowly.
+@settings(max_examples=EXAMPLES // 4)  # Of payloads that are made slowly.
 def test_columns(parts, wanted):
     same("columns", *([part[place] for part in parts] for place in range(4)), wanted)
 
@@ -181,7 +184,7 @@ def logs(draw):
 
 
 @given(mutated(logs()), st.integers(0, 2**64 - 2**37), st.booleans(), st.data())
-@settings(max_examples=600)
+@settings(max_examples=EXAMPLES * 2)
 def test_cut_records(data, place, verify_bodies, draw):
     place = draw.draw(st.sampled_from([place, place | 2**36 - 1, 2**36]))
     position = draw.draw(st.just(0) | st.integers(-1, len(data) + 1))
@@ -237,7 +240,7 @@ def row_columns(draw):
 
 
 @given(row_columns(), NUMBERS, st.data())
-@settings(max_examples=400)
+@settings(max_examples=EXAMPLES)
 def test_rows(given_rows, number, data):
     columns, picked = given_rows
     some = st.integers(0, 12)
@@ -249,7 +252,7 @@ def test_rows(given_rows, number, data):
 
 
 @given(row_columns(), st.data())
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 def test_rows_of_damaged_columns(given_rows, data):
     """What ends too soon, or has other places, is refused by both or read alike."""
     (value, key, *others), picked = given_rows

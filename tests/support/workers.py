@@ -1,5 +1,7 @@
 """How ``make test`` divides the tests among its processes: by file, what takes longest first."""
 
+import gc
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
@@ -21,6 +23,12 @@ class ByFile(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config, log):
     config.option.loadscopereorder = False  # They are in order already.
     return ByFile(config, log)
+
+
+def pytest_collection_finish():
+    """All tests that there are, half a million objects, stay: tests that collect pass over them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
