@@ -89,6 +89,12 @@ TESTED_ELSEWHERE = {
     "tools/functions/completion.py": "tests/functions/test_functions_command.py",
     "tools/functions/localrun.py": "tests/security/test_localrun.py",
     "tools/functions/run.py": "tests/functions/test_functions_command.py",
+    "wire/replies/connect.py": "tests/unit/wire/test_replies.py, byte for byte, as the next ones",
+    "wire/replies/consume.py": "tests/unit/wire/test_replies.py",
+    "wire/replies/lookup.py": "tests/unit/wire/test_replies.py",
+    "wire/replies/message_id.py": "tests/unit/wire/test_replies.py",
+    "wire/replies/produce.py": "tests/unit/wire/test_replies.py",
+    "wire/replies/schema.py": "tests/unit/wire/test_replies.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }
 

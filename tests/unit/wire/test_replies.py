@@ -1,4 +1,4 @@
-"""wire/replies.py: each reply, byte for byte as a broker of Pulsar was seen to send it."""
+"""wire/replies: each reply, byte for byte as a broker of Pulsar was seen to send it."""
 
 import pytest
 from unit.wire.vectors import entry_of, frames

@@ -1,0 +1,76 @@
+"""The commands a broker sends, as whole frames: a file for each family of handlers. Pure.
+
+Which fields are set, also where they hold their default, is what brokers of Pulsar 4.0 were seen to
+send: clients differ in what they take for granted.
+"""
+
+from .connect import FEATURES, NO_REQUEST, connected, error, ping, pong, success
+from .consume import (
+    ConsumerStats,
+    ack_response,
+    active_consumer_change,
+    close_consumer,
+    consumer_stats,
+    last_message_id,
+    message,
+    message_frames,
+    reached_end_of_topic,
+)
+from .lookup import (
+    lookup_connect,
+    lookup_failed,
+    lookup_redirect,
+    partitioned_metadata,
+    partitioned_metadata_failed,
+    topics_of_namespace,
+    watch_topic_list_success,
+    watch_topic_update,
+)
+from .produce import (
+    close_producer,
+    producer_success,
+    send_error,
+    send_errors,
+    send_receipt,
+    send_receipts,
+    unstored_receipts,
+)
+from .schema import get_or_create_schema, get_or_create_schema_failed, get_schema, get_schema_failed
+
+__all__ = [
+    "FEATURES",
+    "NO_REQUEST",
+    "ConsumerStats",
+    "ack_response",
+    "active_consumer_change",
+    "close_consumer",
+    "close_producer",
+    "connected",
+    "consumer_stats",
+    "error",
+    "get_or_create_schema",
+    "get_or_create_schema_failed",
+    "get_schema",
+    "get_schema_failed",
+    "last_message_id",
+    "lookup_connect",
+    "lookup_failed",
+    "lookup_redirect",
+    "message",
+    "message_frames",
+    "partitioned_metadata",
+    "partitioned_metadata_failed",
+    "ping",
+    "pong",
+    "producer_success",
+    "reached_end_of_topic",
+    "send_error",
+    "send_errors",
+    "send_receipt",
+    "send_receipts",
+    "success",
+    "topics_of_namespace",
+    "unstored_receipts",
+    "watch_topic_list_success",
+    "watch_topic_update",
+]
