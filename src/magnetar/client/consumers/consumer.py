@@ -15,7 +15,7 @@ from magnetar.schemas.schema import T_co
 
 from .ack_receipts import all_of
 from .receiver import Receiver
-from .topic_consumer import ORDERED, TopicConsumer
+from .topic_consumer import TopicConsumer
 
 
 class Consumer(Receiver[T_co]):
@@ -69,7 +69,7 @@ class Consumer(Receiver[T_co]):
 
         Raises NotAllowed on a Shared or Key_Shared subscription. May be awaited as ``acknowledge``.
         """
-        if self._type not in ORDERED:
+        if not self._type.single_active:
             raise NotAllowed(
                 f"cumulative acknowledgement on a {self._type.name} subscription: acknowledge "
                 "messages one by one"
@@ -92,8 +92,8 @@ class Consumer(Receiver[T_co]):
         for part, group in groupby(given, self._part_of):
             refused = list(group)
             part.redeliveries.refuse(refused)
-            if part.interceptors is not None:
-                part.interceptors.refuse(refused)
+            if part.incoming.interceptors is not None:
+                part.incoming.interceptors.refuse(refused)
 
     async def reconsume_later(
         self,
@@ -111,9 +111,9 @@ class Consumer(Receiver[T_co]):
         check_loop(self._loop)
         check_number("delay_s", delay_s, most=DELAY_S_MAX)
         part = self._part_of(message)
-        if part.letters is None:
+        if part.incoming.letters is None:
             raise NotAllowed("reconsume_later needs a consumer with enable_retry=True")
-        await part.letters.later(message, delay_s, properties)
+        await part.incoming.letters.later(message, delay_s, properties)
         await part.acks.acknowledge_one(message)
 
     async def backlog(self) -> int:

@@ -26,7 +26,7 @@ class ConsumerMeter:
             messages_received=received.messages,
             bytes_received=received.size_bytes,
             acks_sent=self._left_acks + sum(part.acks.sent for part in parts),
-            messages_queued=sum(part.queued for part in parts),
+            messages_queued=sum(part.incoming.queued for part in parts),
             messages_per_s=messages_per_s,
             bytes_per_s=bytes_per_s,
         )
@@ -38,12 +38,12 @@ class ConsumerMeter:
 
     def left(self, part: TopicConsumer) -> None:
         """A topic went, with its counters."""
-        self._left.messages += part.received.messages
-        self._left.size_bytes += part.received.size_bytes
+        self._left.messages += part.incoming.received.messages
+        self._left.size_bytes += part.incoming.received.size_bytes
         self._left_acks += part.acks.sent
 
     def _received(self) -> Counts:
-        received = [self._left, *(part.received for part in self._parts.values())]
+        received = [self._left, *(part.incoming.received for part in self._parts.values())]
         return Counts(
             sum(each.messages for each in received), sum(each.size_bytes for each in received)
         )

@@ -7,8 +7,8 @@ from magnetar.model.position import Position
 from magnetar.schemas.schema import T_co
 
 from .entry import Entry
+from .incoming_messages import IncomingMessages
 from .receiver import Receiver
-from .topic_consumer import TopicConsumer
 
 
 class Reader(Receiver[T_co]):
@@ -38,7 +38,7 @@ class Reader(Receiver[T_co]):
         Those behind the one with which payloads have ``bytes_max`` bytes are left to the next call.
         For who takes many messages apart at once, such as into columns.
         """
-        take = partial(TopicConsumer.take_entries, bytes_max=bytes_max)
+        take = partial(IncomingMessages.take_entries, bytes_max=bytes_max)
         return await self._queues.wait(count_max, timeout_s, take)
 
     async def mark_delete_position(self) -> Position | None:

@@ -13,6 +13,7 @@ from magnetar.checks import check_positive
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 
+from .incoming_messages import IncomingMessages
 from .receive_queue import fitting
 from .topic_consumer import TopicConsumer
 from .topic_consumers import TopicConsumers
@@ -33,14 +34,14 @@ class ReceiveQueues:
         self._parts = parts
         self._holds = holds
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
-        self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
+        self._on_demand: IncomingMessages | None = None  # The only topic, of a queue of size 0.
         self._signal = asyncio.Event()
         self._loop = asyncio.get_running_loop()
 
     def added(self, part: TopicConsumer) -> None:
         """There is one more topic."""
-        self._on_demand = part if part.on_demand else None
-        if part.waiting:
+        self._on_demand = part.incoming if part.incoming.on_demand else None
+        if part.incoming.waiting:
             self.arrived(part)
 
     def removed(self, part: TopicConsumer) -> None:
@@ -85,7 +86,7 @@ class ReceiveQueues:
         self,
         count_max: int,
         timeout_s: float | None,
-        take: Callable[[TopicConsumer, int], list[T]],
+        take: Callable[[IncomingMessages, int], list[T]],
     ) -> list[T]:
         """Take what there is; wait for the first. [] when the time is up."""
         check_loop(self._loop)
@@ -130,20 +131,21 @@ class ReceiveQueues:
             del taken[count:]
         return self._handed(taken)
 
-    def _take(self, count_max: int, take: Callable[[TopicConsumer, int], list[T]]) -> list[T]:
-        if self.held and take == TopicConsumer.take:
+    def _take(self, count_max: int, take: Callable[[IncomingMessages, int], list[T]]) -> list[T]:
+        if self.held and take == IncomingMessages.take:
             return cast("list[T]", self.take_held(count_max))
         if len(self._ready) == 1:
-            taken = take(self._ready[0], count_max)
-            if not self._ready[0].waiting:
+            incoming = self._ready[0].incoming
+            taken = take(incoming, count_max)
+            if not incoming.waiting:
                 self._ready.popleft()
             return taken
         taken = []
         while self._ready and len(taken) < count_max:
             part = self._ready[0]
-            taken += take(part, min(MESSAGES_PER_TOPIC_MAX, count_max - len(taken)))
+            taken += take(part.incoming, min(MESSAGES_PER_TOPIC_MAX, count_max - len(taken)))
             self._ready.rotate(-1)
-            if not part.waiting:
+            if not part.incoming.waiting:
                 self._ready.pop()
         return taken
 
@@ -163,5 +165,5 @@ class ReceiveQueues:
         return messages
 
 
-_take_held: Final = partial(TopicConsumer.take, held=True)
+_take_held: Final = partial(IncomingMessages.take, held=True)
 _topic: Final = attrgetter("delivery.topic")

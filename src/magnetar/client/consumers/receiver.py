@@ -17,6 +17,7 @@ from magnetar.model.subscriptions import SubscriptionType
 from magnetar.schemas.schema import T_co
 from magnetar.tasks import Closing, Tasks
 
+from .incoming_messages import IncomingMessages
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
 from .listening import listen
 from .meter import ConsumerMeter
@@ -127,7 +128,7 @@ class Receiver(Generic[T_co]):
         """
         if count_min > 1 or bytes_max is not None or self._queues.held:
             return await self._queues.collect(count_max, count_min, bytes_max, timeout_s)
-        return await self._queues.wait(count_max, timeout_s, TopicConsumer.take)
+        return await self._queues.wait(count_max, timeout_s, IncomingMessages.take)
 
     def __aiter__(self) -> Self:
         """Messages for ever; ends when it is closed."""
@@ -155,14 +156,14 @@ class Receiver(Generic[T_co]):
         check_loop(self._loop)
         self._paused = True
         for part in self._parts:
-            part.pause(paused=True)
+            part.incoming.pause(paused=True)
 
     def resume(self) -> None:
         """Have the brokers send again."""
         check_loop(self._loop)
         self._paused = False
         for part in self._parts:
-            part.pause(paused=False)
+            part.incoming.pause(paused=False)
 
     async def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
         """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
@@ -249,7 +250,7 @@ class Receiver(Generic[T_co]):
     def add(self, part: TopicConsumer) -> None:
         """Receive from one more topic."""
         self._parts.add(part)
-        part.pause(paused=self._paused)
+        part.incoming.pause(paused=self._paused)
         self._queues.added(part)
 
     def remove(self, part: TopicConsumer) -> None:
@@ -302,18 +303,18 @@ class Receiver(Generic[T_co]):
         return None
 
     def _receive_from(self, part: TopicConsumer | None) -> None:
-        queue = None if part is None or self._queues.held else part.queue
+        queue = None if part is None or self._queues.held else part.incoming.queue
         self._settle()
         if part is not None and self._opened_ahead and queue is not None:
-            part.open_ahead(self._opened_ahead)
+            part.incoming.open(self._opened_ahead)
         self._part, self._messages = part, queue or NOTHING
         if part is not None:
-            self._settled_every = part.settled_every
+            self._settled_every = part.incoming.settled_every
 
     def _settle(self) -> None:
         self._unsettled, self._settles = 0, False
         if self._part is not None:
-            self._part.settle()
+            self._part.incoming.settle()
 
     async def _receive(
         self, timeout_s: float | None, elsewhere: Message[T_co] | None
@@ -324,7 +325,7 @@ class Receiver(Generic[T_co]):
         check_loop(self._loop)
         if self._queues.held:
             return self._queues.take_held(1)[0]
-        taken = await self._queues.wait(1, timeout_s, TopicConsumer.take)
+        taken = await self._queues.wait(1, timeout_s, IncomingMessages.take)
         if not taken:
             raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
         self._receive_from(self._parts.by_topic.get(taken[0].topic))

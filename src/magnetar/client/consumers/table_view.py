@@ -126,7 +126,9 @@ class TableView(Generic[T_co]):
             if self._failure is not None:
                 raise self._failure
             unread = [
-                (part, last, mark) for part, last, mark in unread if part.is_behind(last, mark)
+                (part, last, mark)
+                for part, last, mark in unread
+                if part.incoming.is_behind(last, mark)
             ]
             if not unread:
                 return

@@ -159,8 +159,10 @@ class TopicSet:
             operation_timeout_s=context.config.operation_timeout_s,
         )
         if self._receiver.interceptors is not None:
-            part.interceptors = TopicInterceptors(self._receiver.interceptors, part.partition)
-        part.paused = self._receiver.paused
+            part.incoming.interceptors = TopicInterceptors(
+                self._receiver.interceptors, part.partition
+            )
+        part.incoming.paused = self._receiver.paused
         return part
 
     def _add(self, topic: TopicName, parts: list[TopicConsumer], count: int) -> None:

@@ -9,9 +9,8 @@ from magnetar.client.statistics import Counts
 
 
 def part(messages):
-    return SimpleNamespace(
-        received=Counts(messages, 10 * messages), queued=2, acks=SimpleNamespace(sent=messages)
-    )
+    incoming = SimpleNamespace(received=Counts(messages, 10 * messages), queued=2)
+    return SimpleNamespace(incoming=incoming, acks=SimpleNamespace(sent=messages))
 
 
 def test_what_a_topic_counted_that_went_stays():
