@@ -50,6 +50,8 @@ class OfficialFlow:
         self._client = open_client(url)
         self._numbers = itertools.count()
         self._producers: dict[str, tuple[Any, Stream]] = {}
+        # The client never answers a send that one thread begins while another closes the producer.
+        self._sending = threading.Lock()
         self._consumers: dict[str, list[Any]] = {topic: [] for topic in flow.all_topics}
         # When the last message that came was published: seeking beyond it would leave some out.
         self._published_ms = dict.fromkeys(flow.all_topics, 0)
@@ -128,8 +130,9 @@ class OfficialFlow:
     def _renew_producer(self, topic: str) -> None:
         """The old one is flushed and closed; another with a stream of its own takes its place."""
         flow = self.flow
-        if topic in self._producers:
-            producer, _ = self._producers.pop(topic)
+        with self._sending:
+            producer, _ = self._producers.pop(topic, (None, None))
+        if producer is not None:
             producer.flush()
             producer.close()
         producer = self._client.create_producer(
@@ -154,6 +157,10 @@ class OfficialFlow:
             pace.send_due(time.monotonic(), self._send)
 
     def _send(self, topic: str) -> bool:
+        with self._sending:
+            return self._send_one(topic)
+
+    def _send_one(self, topic: str) -> bool:
         producer, stream = self._producers.get(topic, (None, None))
         if producer is None or stream is None:
             return False  # It is being renewed.

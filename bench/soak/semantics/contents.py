@@ -55,14 +55,17 @@ class Deduplicated(FeatureFlow):
         return sent
 
     def _send_again(self, topic: str, most: int) -> None:
-        producer, stream = self._producers[topic]
-        for number in range(max(0, stream.sent - most), stream.sent):
-            try:
-                producer.send_async(stream.body(number), _ignore, sequence_id=number)
-            except pulsar.PulsarException as error:
-                self._tally.expected(f"resend: {type(error).__name__}")
-                return
-            self._tally.did("messages sent again")
+        with self._sending:
+            producer, stream = self._producers.get(topic, (None, None))
+            if producer is None or stream is None:
+                return  # It is being renewed.
+            for number in range(max(0, stream.sent - most), stream.sent):
+                try:
+                    producer.send_async(stream.body(number), _ignore, sequence_id=number)
+                except pulsar.PulsarException as error:
+                    self._tally.expected(f"resend: {type(error).__name__}")
+                    return
+                self._tally.did("messages sent again")
 
     def _take(self, consumer: Any, message: Any) -> None:
         number = int(message.data()[:200].partition(b"|")[0].rpartition(b"/")[2])

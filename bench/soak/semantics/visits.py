@@ -153,7 +153,8 @@ class Idle(Visited):
         topic = self.flow.topic(0)
         while not self._ended.wait(self.SENDING_S):
             try:
-                producer, _ = self._producers.pop(topic, (None, None))
+                with self._sending:
+                    producer, _ = self._producers.pop(topic, (None, None))
                 if producer is not None:
                     producer.flush()
                     producer.close()
