@@ -110,7 +110,7 @@ class Connection:
     service_url: str
     timeout_s: float
     retry_forever: bool
-    client: ClientSettings
+    client: OfClient
 
 
 def _known(option: str) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from magnetar.errors import ConnectionLost, InvalidValue, NotReady
+from magnetar.tools.connection import Connection, connection_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from magnetar.client.config import ClientOptions
     from magnetar.history.sql import File
 
 NEEDED: Final = ("duckdb", "pyarrow", "numpy", "pyspark")
@@ -22,14 +25,9 @@ TAIL_MESSAGES_MAX: Final = 2_000_000
 
 @click.command()
 @click.argument("query")
-@click.option(
-    "--service-url", default="pulsar://localhost:6650", show_default=True, help="The broker."
-)
-@click.option(
-    "--admin-url", default="http://localhost:8080", show_default=True, help="Its admin API."
-)
 @click.option("--csv", "as_csv", is_flag=True, help="Print values with commas between.")
-def sql(query: str, service_url: str, admin_url: str, *, as_csv: bool) -> None:
+@connection_options
+def sql(connection: Connection, query: str, *, as_csv: bool) -> None:
     """Answer a QUERY whose tables are topics: 'SELECT count(*) FROM orders'.
 
     What was offloaded is read from its files, and the rest from the broker: docs/history.md.
@@ -44,7 +42,7 @@ def sql(query: str, service_url: str, admin_url: str, *, as_csv: bool) -> None:
     with Tables() as tables:
         for name in tables.names(query):
             try:
-                tables.add(name, *_topic(name, service_url, admin_url))
+                tables.add(name, *_topic(name, connection))
             except ConnectionLost as error:
                 raise NotReady(f"{error}: say where the broker is, with --service-url") from error
         answer = tables.ask(query)
@@ -55,7 +53,17 @@ def sql(query: str, service_url: str, admin_url: str, *, as_csv: bool) -> None:
         _show(answer.columns, answer.rows)
 
 
-def _topic(name: str, service_url: str, admin_url: str) -> "tuple[list[File], pa.Table]":
+class _OfCommand:
+    """What the options of the command say of the client, which is made once for them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def options(self) -> "ClientOptions":
+        return self._connection.options.copy()
+
+
+def _topic(name: str, connection: Connection) -> "tuple[list[File], pa.Table]":
     """The files of a topic's ledgers, and its other messages."""
     import pyarrow as pa  # noqa: PLC0415
 
@@ -69,8 +77,10 @@ def _topic(name: str, service_url: str, admin_url: str) -> "tuple[list[File], pa
     from magnetar.spark.range_read import RangeReader  # noqa: PLC0415
     from magnetar.spark.read_options import ReadOptions  # noqa: PLC0415
 
-    given = {"topic": name, "service.url": service_url, "admin.url": admin_url, "history": "auto"}
+    given = {"topic": name, "history": "auto"}
+    given |= {"service.url": connection.service_url, "admin.url": connection.admin_url}
     options = ReadOptions.parse(given, streaming=False)
+    options = replace(options, client=_OfCommand(connection))
     client = client_for(options)
     last = topics.last_offsets(client, topics.partitions(client, options))
     end = {topic: offset for topic, offset in last.items() if offset is not None}

@@ -4,9 +4,11 @@ import io
 import pytest
 from click.testing import CliRunner
 from support.admin import ask
+from support.tokens import TAKES_TOKENS, token
 
+from magnetar import AuthenticationToken
 from magnetar.client import blocking
-from magnetar.errors import InvalidValue, NotReady, TopicNotFound
+from magnetar.errors import InvalidValue, NotAuthenticated, NotReady, TopicNotFound
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools import sql as tool
 from magnetar.tools.sql import sql
@@ -44,6 +46,16 @@ def test_values_are_text_and_null_is_null(broker):
     assert answer[1] == ['{"n": 0}', ""]
     shown = run(broker, "SELECT NULL AS nothing, '[bold]' AS \"[red]\"")
     assert all(word in shown for word in ("NULL", "[bold]", "[red]"))
+
+
+def test_it_asks_as_the_role_that_the_options_say():
+    shown = ["--auth-plugin", "token", "--auth-params", f"token:{token()}"]
+    with BrokerThread(settings=TAKES_TOKENS) as guarded:
+        with blocking.Client(guarded.service_url, authentication=AuthenticationToken(token())) as c:
+            c.create_producer("secret").close()
+        assert run(guarded, "SELECT count(*) FROM secret", "--csv", *shown).split()[-1] == "0"
+        with pytest.raises(NotAuthenticated):
+            run(guarded, "SELECT count(*) FROM secret")
 
 
 def test_a_topic_that_there_is_not_is_named(broker):
