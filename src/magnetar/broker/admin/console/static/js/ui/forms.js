@@ -49,16 +49,29 @@ export function menu(label, rows, { glyph = "more", text: shown = "" } = {}) {
   const element = h("div", { class: "menu", onkeydown: keys }, opener, list);
   const outside = (event) => { if (!element.contains(event.target)) close(false); };
 
+  const gone = (event) => { if (!list.contains(event.target)) close(false); };
+
+  /** Below its button, or above it where there is no room: a table, which scrolls, would cut it off. */
+  function placed() {
+    const box = opener.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = list;
+    const below = box.bottom + 4;
+    list.style.top = `${below + height <= innerHeight ? below : Math.max(4, box.top - height - 4)}px`;
+    list.style.left = `${Math.max(4, box.right - width)}px`;
+  }
   function open() {
     list.classList.remove("hidden");
+    placed();
     opener.setAttribute("aria-expanded", true);
     document.addEventListener("pointerdown", outside);
+    document.addEventListener("scroll", gone, true);
     list.querySelector("button")?.focus();
   }
   function close(focus = true) {
     list.classList.add("hidden");
     opener.setAttribute("aria-expanded", false);
     document.removeEventListener("pointerdown", outside);
+    document.removeEventListener("scroll", gone, true);
     if (focus) opener.focus();
   }
   function keys(event) {

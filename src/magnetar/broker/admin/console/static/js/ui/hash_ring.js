@@ -21,6 +21,7 @@ function arc(first, last, outer, inner) {
 export function hashRing() {
   const svg = s("svg", { viewBox: "0 0 200 200", role: "img" });
   const list = table("Hashes of consumers", {
+    within: true,
     key: (row) => row.name,
     columns: [
       { id: "name", label: "Consumer", className: "name", cell: (row) => [h("i", { style: { display: "inline-block", width: "9px", height: "9px", "margin-right": "8px", "border-radius": "2px", background: row.color } }), row.name] },

@@ -2,11 +2,14 @@
 
 import { h, put, say } from "../dom.js";
 
+const TALL_ROWS = 20;
+
 /**
  * ``columns``: [{id, label, cell(row), value(row), right, className, width}], where ``cell`` gives text or an
- * element and ``value`` what is sorted by. ``key`` names a row. ``whenEmpty`` is shown instead of no rows.
+ * element and ``value`` what is sorted by. ``key`` names a row. ``whenEmpty`` is shown instead of no rows; of more than
+ * ``rowsMax`` the first are. ``within``: many rows scroll in a box of their own.
  */
-export function table(label, { columns, key, sort, descending = false, whenEmpty, rowsMax = 500 }) {
+export function table(label, { columns, key, sort, descending = false, whenEmpty, rowsMax = 500, within = false }) {
   const order = { id: sort, descending };
   const shown = new Map();
   let rows = [];
@@ -44,6 +47,7 @@ export function table(label, { columns, key, sort, descending = false, whenEmpty
   }
 
   function cellOf(td, column, row) {
+    if (td.querySelector("[aria-expanded=true]")) return;  // Somebody chooses from its menu.
     const content = column.cell ? column.cell(row) : column.value(row);
     if (content instanceof Node || Array.isArray(content)) put(td, content);
     else say(td, content ?? "");
@@ -73,6 +77,7 @@ export function table(label, { columns, key, sort, descending = false, whenEmpty
       if (entry.tr === before) before = before.nextElementSibling;
       else bodyElement.insertBefore(entry.tr, before);
     }
+    wrap.classList.toggle("tall", within && rows.length > TALL_ROWS);
     more.classList.toggle("hidden", rows.length <= rowsMax);
     more.textContent = `${rowsMax} of ${rows.length} are shown: search for the others.`;
     wrap.classList.toggle("hidden", rows.length === 0 && whenEmpty !== undefined);

@@ -116,6 +116,7 @@ function consumersTable(topic, name, held) {
   const heldBy = ({ stats }) => held.get(`${stats.consumerName} ${(stats.address ?? "").replace(/^\//, "")}`);
   const highest = (rows, of) => Math.max(1, ...rows.map((row) => of(row.stats)));
   const list = table("Consumers", {
+    within: true,
     key: (row) => `${row.stats.consumerName} ${row.stats.address} ${row.stats.connectedSince}`,
     sort: "name",
     columns: [

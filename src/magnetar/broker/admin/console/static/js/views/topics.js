@@ -17,6 +17,7 @@ import { mayNot, openByName } from "./may_not.js";
 
 const EVERY_MS = 3_000;
 const MEASURED_MAX = 200;
+const DRAW_MS = 300;  // Figures that are there are shown while others are still asked for.
 
 export async function show(screen) {
   screen.crumbs(["Topics"]);
@@ -91,9 +92,11 @@ export async function topicsCard(screen, { namespaces, refused, full = false }) 
       rows.set(name, Object.assign(row, { partitions }));
     }
     draw();
+    let drawnAt = performance.now();
     await each(shownRows().slice(0, MEASURED_MAX), async ({ topic, partitions }) => {
       const path = partitions >= 0 ? "partitioned-stats?perPartition=false" : "stats?subscriptionBacklogSize=false";
       take(topic, partitions, await get(`${topic.path}/${path}`, { signal: screen.signal }));
+      if (performance.now() > drawnAt + DRAW_MS) { draw(); drawnAt = performance.now(); }
     }, { signal: screen.signal });
     draw();
   }
