@@ -96,6 +96,17 @@ def client(broker):
 
 
 @pytest.fixture
+def reading(broker):
+    """Another client: a send that fails costs the official one its connection.
+
+    A reader on that is told that there is nothing, where the question was under way.
+    """
+    client = open_client(broker)
+    yield client
+    client.close()
+
+
+@pytest.fixture
 def other(client):
     """A topic with messages on the disk, to be read while the disk takes nothing."""
     sends = Sends(client, OTHER)
@@ -114,7 +125,7 @@ def started(client):
     return all_sends
 
 
-def test_a_full_disk_costs_nothing_and_passes(client, other, files, caplog):
+def test_a_full_disk_costs_nothing_and_passes(client, reading, other, files, caplog):
     caplog.set_level(logging.WARNING)
     producers = started(client)
     files.space_left = 30_000
@@ -122,8 +133,8 @@ def test_a_full_disk_costs_nothing_and_passes(client, other, files, caplog):
         sends.send(SENDS)
     until_logged(caplog, "topic.write_failed")
     stuck = [len(sends.answered) for sends in producers]
-    other.check(client)  # Readers go on.
-    consumer = client.subscribe(OTHER, "s", initial_position=InitialPosition.Earliest)
+    other.check(reading)  # Readers go on.
+    consumer = reading.subscribe(OTHER, "s", initial_position=InitialPosition.Earliest)
     assert consumer.receive(5000).data().startswith(b"0 ")
     consumer.close()
     assert any(count < SENDS for count in stuck)
@@ -131,7 +142,7 @@ def test_a_full_disk_costs_nothing_and_passes(client, other, files, caplog):
     for sends in producers:
         sends.wait(20 + SENDS)
         assert not sends.failed, "the client should have tried again"
-        sends.check(client)
+        sends.check(reading)
     says = next(r.getMessage() for r in caplog.records if "topic.write_failed" in r.message)
     assert "No space left on device" in says
     assert "segment-" in says
@@ -173,7 +184,7 @@ def test_our_client_says_that_the_disk_is_full_when_it_gives_up(broker, files):
     [("fail_syncs", 1), ("fail_syncs", 5), ("fail_writes", 1), ("fail_writes", 5)],
 )
 def test_a_disk_that_returns_eio_costs_nothing_and_passes(  # noqa: PLR0917 - fixtures
-    client, other, files, caplog, fail, times
+    client, reading, other, files, caplog, fail, times
 ):
     producers = started(client)
     fault = partial(getattr(files, fail), errno.EIO, times=times, name="segment-")
@@ -181,27 +192,27 @@ def test_a_disk_that_returns_eio_costs_nothing_and_passes(  # noqa: PLR0917 - fi
     for sends in producers:
         sends.send(SENDS)
     more = until_write_failed(caplog, producers, fault)
-    other.check(client)
+    other.check(reading)
     for sends in producers:
         sends.wait(20 + SENDS + more)
         assert not sends.failed, "the client should have tried again"
-        sends.check(client)
+        sends.check(reading)
     assert "Input/output error" in caplog.text
     assert "check the disk" in caplog.text
     assert "Traceback" not in caplog.text
 
 
-def test_a_disk_that_hangs_holds_up_who_waits_and_nobody_else(client, other, files):
+def test_a_disk_that_hangs_holds_up_who_waits_and_nobody_else(client, reading, other, files):
     producers = started(client)
     with files.hold_syncs():
         for sends in producers:
             sends.send(10)
         assert files.sync_waits.wait(ANSWERED_S)
-        other.check(client)
+        other.check(reading)
         assert [len(sends.answered) for sends in producers] == [20, 20, 20]
     for sends in producers:
         sends.wait(30)
-        sends.check(client)
+        sends.check(reading)
 
 
 def test_what_was_answered_before_a_failure_is_there_after_a_restart(tmp_path, caplog):

@@ -127,7 +127,7 @@ def test_a_disk_that_is_really_full(disk):
     ballast = Ballast(disk)
     try:
         broker.start()
-        client = open_client(broker)
+        client, reading = open_client(broker), open_client(broker)
         *producers, kept = started(client)
         ballast.fill()
         for sends in producers:
@@ -135,7 +135,7 @@ def test_a_disk_that_is_really_full(disk):
         until_process_logged(broker, "topic.write_failed")
 
         # Reading goes on, and so does asking.
-        kept.check(client)
+        kept.check(reading)
         assert ask(broker, "GET", "persistent/public/default") == 200
         # Its health is a write, too: whether the log has a little room left is chance.
         assert ask(broker, "GET", "brokers/health") in (200, 503)
@@ -155,10 +155,11 @@ def test_a_disk_that_is_really_full(disk):
         for sends in producers:
             sends.wait(1100)
             assert not sends.failed, "the client should have tried again"
-            sends.check(client)
+            sends.check(reading)
         assert ask(broker, "GET", "brokers/health") == 200
         assert ask(broker, "PUT", "persistent/public/default/newest") == 204
         client.subscribe(TOPICS[0], "late", initial_position=InitialPosition.Earliest).close()
+        reading.shutdown()
         client.shutdown()
         broker.kill()
         broker.start()
@@ -176,7 +177,7 @@ def test_a_full_disk_is_emptied_by_deleting_topics_and_by_acknowledging(disk):
     ballast = Ballast(disk)
     try:
         broker.start()
-        client = open_client(broker)
+        client, reading = open_client(broker), open_client(broker)
         worker = client.subscribe(TOPICS[1], "s", initial_position=InitialPosition.Earliest)
         *producers, kept = started(client)
         big = Sends(client, "persistent://public/default/big")
@@ -189,11 +190,12 @@ def test_a_full_disk_is_emptied_by_deleting_topics_and_by_acknowledging(disk):
         until_deleted(broker, "persistent/public/default/big")
         for sends in producers:
             sends.wait(600)
-            sends.check(client)
+            sends.check(reading)
         for _ in range(600):
             message = worker.receive(10_000)
         worker.acknowledge_cumulative(message)
-        kept.check(client)
+        kept.check(reading)
+        reading.shutdown()
         client.shutdown()
         assert len(message.data()) == SIZE
     finally:
