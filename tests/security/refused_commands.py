@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
@@ -22,6 +23,7 @@ NO_NAMESPACE = "persistent://acme/none/orders"
 NO_TENANT = "persistent://none/shop/orders"
 JAVA = "Pulsar-Java-v4.0.7"
 STRING = pb.Schema(name="s", type=pb.Schema.String, schema_data=b"")
+WAIT_S = 5.0
 FIRST = pb.MessageIdData(ledgerId=0, entryId=0)
 
 WRONG = {
@@ -118,11 +120,15 @@ RENEWED = {
 """Whose token is shown to a broker that asks the role ``reader`` for a new one."""
 
 
-async def converse(port: int, web_url: str) -> list[dict[str, Any]]:
-    """Ask everything, of a broker with SETTINGS. Each answer as ``said`` has it."""
+async def converse(
+    port: int, web_url: str, *, life_s: float, expire: Callable[[], Awaitable[None]]
+) -> list[dict[str, Any]]:
+    """Ask everything, of a broker with SETTINGS. Each answer as ``said`` has it.
+
+    ``expire`` lets as much time pass as tokens live that have an end.
+    """
     await _grant(web_url)
-    both = await asyncio.gather(_asks(port), _renewals(port))
-    return [row for rows in both for row in rows]
+    return [*await _asks(port), *await _renewals(port, life_s, expire)]
 
 
 async def _asks(port: int) -> list[dict[str, Any]]:
@@ -155,22 +161,23 @@ async def _asks(port: int) -> list[dict[str, Any]]:
     return found
 
 
-async def _renewals(port: int) -> list[dict[str, Any]]:
+async def _renewals(
+    port: int, life_s: float, expire: Callable[[], Awaitable[None]]
+) -> list[dict[str, Any]]:
     """What a client hears that shows each of RENEWED when it is asked."""
+    peers = [await _signed_in(port, token("reader", life_s=life_s)) for _ in RENEWED]
+    await expire()
 
-    async def renewed(role: str | None) -> dict[str, Any]:
-        peer = await _signed_in(port, token("reader", life_s=1))
+    async def renewed(peer: Peer, case: str, role: str | None) -> dict[str, Any]:
         challenge = await peer.hear(10.0)
         assert challenge.HasField("authChallenge"), challenge
         shown = token("reader", key=b"x" * 32) if role is None else token(role)
         peer.tell("authResponse", **_response(shown.encode()))
-        return await said(peer, 0.5)
+        answer = await said(peer, 0.5 if role == "reader" else WAIT_S)
+        return {"command": "AUTH_RESPONSE", "case": f"asked for one, {case}", **answer}
 
-    answers = await asyncio.gather(*map(renewed, RENEWED.values()))
-    return [
-        {"command": "AUTH_RESPONSE", "case": f"asked for one, {case}", **answer}
-        for case, answer in zip(RENEWED, answers, strict=True)
-    ]
+    pairs = zip(peers, RENEWED.items(), strict=True)
+    return list(await asyncio.gather(*(renewed(peer, *each) for peer, each in pairs)))
 
 
 def _response(shown: bytes) -> dict[str, Any]:
@@ -178,7 +185,7 @@ def _response(shown: bytes) -> dict[str, Any]:
     return {"client_version": JAVA, "protocol_version": 21, "response": response}
 
 
-async def said(peer: Peer, wait_s: float = 2.0) -> dict[str, Any]:
+async def said(peer: Peer, wait_s: float = WAIT_S) -> dict[str, Any]:
     """The answer, its error where it has one, and whether the connection stays.
 
     ``wait_s`` is how long a command without an answer is waited for.
@@ -194,7 +201,7 @@ async def said(peer: Peer, wait_s: float = 2.0) -> dict[str, Any]:
         answer = {"answer": name, **_error(inner)}
     peer.tell("ping")
     try:
-        pong = await peer.wire.receive(2.0)
+        pong = await peer.wire.receive(WAIT_S)
     except TimedOut:
         return {**answer, "stays": "silent"}
     finally:

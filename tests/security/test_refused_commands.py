@@ -3,14 +3,18 @@
 ``MAGNETAR_WITH_PULSAR=1`` asks an Apache Pulsar again, and ``REWRITE=1`` with it keeps the answers.
 """
 
+import asyncio
 import json
 import os
+import time
 import urllib.request
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from security.refused_commands import SETTINGS, converse
 from support.apache_pulsar import WITH_PULSAR, apache_pulsar
+from support.clock import ManualClock
 from support.tokens import token
 
 from magnetar.broker.handlers.sign_in import FAILED
@@ -31,14 +35,18 @@ OF_PULSAR = "".join(
 @asynccontextmanager
 async def opened(request, folder):
     if not WITH_PULSAR:
-        async with LocalBroker(settings=SETTINGS) as broker:
-            yield broker.port, broker.web_url
+        clock = ManualClock(time.time())
+        settings = {**SETTINGS, "keepAliveIntervalSeconds": 3600}
+        async with LocalBroker(settings=settings, clock=clock) as broker:
+            expire = partial(clock.advance, 61)
+            yield partial(converse, broker.port, broker.web_url, life_s=60, expire=expire)
         return
     opener = urllib.request.build_opener()
     opener.addheaders = [("Authorization", f"Bearer {token('root')}")]
     urllib.request.install_opener(opener)
     with apache_pulsar(request, folder, OF_PULSAR) as pulsar:
-        yield int(pulsar.url.rpartition(":")[2]), pulsar.web_url
+        port = int(pulsar.url.rpartition(":")[2])
+        yield partial(converse, port, pulsar.web_url, life_s=3, expire=partial(asyncio.sleep, 0))
 
 
 SILENT = "who may do nothing there does not hear whether there is such a tenant"
@@ -63,8 +71,8 @@ def reason(row):
 
 
 async def test_commands_are_refused_as_pulsar_refuses_them(request, tmp_path):
-    async with opened(request, tmp_path) as (port, web_url):
-        found = await converse(port, web_url)
+    async with opened(request, tmp_path) as asks:
+        found = await asks()
     if WITH_PULSAR and os.environ.get("REWRITE"):
         GOLDEN.write_text("".join(json.dumps(each) + "\n" for each in found))
     recorded = [json.loads(line) for line in GOLDEN.read_text().splitlines()]

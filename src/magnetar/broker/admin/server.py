@@ -16,7 +16,7 @@ from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request, Strea
 from magnetar.broker.admin.origin import is_own_page
 from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.certificates import common_name
-from magnetar.broker.auth.http import HttpSignIn, shows_token
+from magnetar.broker.auth.http import SAID_ONCE, HttpSignIn, shows_token
 from magnetar.broker.listeners import Listener
 from magnetar.broker.tracing.request_traces import RequestTraces
 from magnetar.errors import MagnetarError, NotAuthenticated
@@ -256,6 +256,9 @@ class _Answers:
     async def _ask_who(self, sign_in: HttpSignIn, request: Request, http: web.BaseRequest) -> None:
         """Give the request its role, before its body is read. Raises Rejection."""
         certificate = http.get_extra_info("peercert")
+        for name in SAID_ONCE:
+            if len(http.headers.getall(name, ())) > 1:
+                raise Rejection(400, f"{name} is there more than once: send it once")
         try:
             sender = await sign_in.sender(http.headers, common_name(certificate))
         except NotAuthenticated as error:

@@ -15,6 +15,9 @@ from .proxies import ProxyRules
 
 METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"
 ORIGINAL_PRINCIPAL_HEADER: Final = "X-Original-Principal"
+SAID_ONCE: Final = ("Authorization", METHOD_HEADER, ORIGINAL_PRINCIPAL_HEADER)
+"""What a proxy adds behind what its client has sent must not be taken for the client's, or the
+other way round."""
 _SCHEMES: Final = {"bearer": "token", "basic": "basic"}
 
 

@@ -23,6 +23,8 @@ from .watched_file import WatchedFile
 log = logging.getLogger(__name__)
 
 KEY_SET_BYTES_MAX: Final = 1024 * 1024
+KEYS_MAX: Final = 100
+"""Keys of a set. Reading thousands would take a broker's time from its clients."""
 AGE_S: Final = 900.0  # A set of a server is fetched again after this.
 UNKNOWN_KEY_S: Final = 10.0  # For a key that it does not have, not sooner than after this.
 FETCH_TIMEOUT_S: Final = 5.0
@@ -115,9 +117,12 @@ def read_key_set(content: bytes, setting: str = SETTING) -> list[tuple[str | Non
     if not content.lstrip().startswith((b"{", b"[")):
         return [(None, _single(content, setting))]
     try:
-        found = [_key(each) for each in json.loads(content)["keys"]]
-    except (ValueError, TypeError, KeyError, AttributeError):
+        described = json.loads(content)["keys"]
+        found = [_key(each) for each in described[: KEYS_MAX + 1]]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InvalidValue(f'{setting} is no JSON Web Key Set: {{"keys": [...]}}') from None
+    if len(found) > KEYS_MAX:
+        raise InvalidValue(f"{setting} has {len(described)} keys, and may have {KEYS_MAX}")
     keys = [key for key in found if key is not None]
     if not keys:
         raise InvalidValue(f"{setting} has no public key of RSA or an elliptic curve")

@@ -132,7 +132,7 @@ class TokenProvider:
                     "no key of this broker is for such a token: have it signed with the broker's"
                 )
             claims = jwt.decode(token, key.key, algorithms=list(key.algorithms), options=_UNCHECKED)
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise NotAuthenticated(f"the token is not valid: {_why(error)}") from None
         if of_tenant:
             rules = of_tenant[0].rules(self._rules)

@@ -12,7 +12,7 @@ from support.tokens import token
 from support.web import serving
 
 from magnetar.broker.auth.authentication import Credentials, Identity
-from magnetar.broker.auth.key_set import AGE_S, UNKNOWN_KEY_S, KeySet, read_key_set
+from magnetar.broker.auth.key_set import AGE_S, KEYS_MAX, UNKNOWN_KEY_S, KeySet, read_key_set
 from magnetar.broker.auth.token import TokenProvider, TokenRules
 from magnetar.errors import InvalidValue, NotAuthenticated
 
@@ -135,6 +135,13 @@ async def test_a_set_beyond_reason_is_not_read():
         with pytest.raises(NotAuthenticated, match="cannot be fetched now"):
             await who(keys, signed(FIRST, "first"))
         await keys.close()
+
+
+def test_a_set_has_so_many_keys():
+    keys = [jwk(SECOND, str(number)) for number in range(KEYS_MAX + 1)]
+    assert len(read_key_set(document(*keys[1:]).encode())) == KEYS_MAX
+    with pytest.raises(InvalidValue, match="tokenJwks has 101 keys, and may have 100"):
+        read_key_set(document(*keys).encode())
 
 
 PRIVATE = RSAAlgorithm.to_jwk(FIRST, as_dict=True)
