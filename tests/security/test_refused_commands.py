@@ -36,9 +36,13 @@ OF_PULSAR = "".join(
 async def opened(request, folder):
     if not WITH_PULSAR:
         clock = ManualClock(time.time())
-        settings = {**SETTINGS, "keepAliveIntervalSeconds": 3600}
+        # One look at who is to show a new token; the next would end who did not yet.
+        settings = SETTINGS | {
+            "authenticationRefreshCheckSeconds": "100",
+            "keepAliveIntervalSeconds": "3600",
+        }
         async with LocalBroker(settings=settings, clock=clock) as broker:
-            expire = partial(clock.advance, 61)
+            expire = partial(clock.advance, 100)
             yield partial(converse, broker.port, broker.web_url, life_s=60, expire=expire)
         return
     opener = urllib.request.build_opener()
