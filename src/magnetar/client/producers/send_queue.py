@@ -52,6 +52,8 @@ class SendQueue:
         self.closed = None
         self._topic = topic
         self._config = config
+        self._now = clock.now
+        self._timeout_s = config.send_timeout_s or float("inf")
         self._loop = asyncio.get_running_loop()
         self._batches: OpenBatches[Waiter] = BatchPerKey() if config.batch_by_key else OneBatch()
         self._batch_size_max = config.batch_bytes_max if config.batching else 0
@@ -168,7 +170,7 @@ class SendQueue:
             await self._admission()
             self.sends.raise_unreported()
             self.close_batches()
-            batch: Batch[Waiter] = Batch.of(packed, self.sends.deadline())
+            batch: Batch[Waiter] = Batch.of(packed, self._now() + self._timeout_s)
             self.next_sequence_id = batch.last_sequence_id + 1
             self.pending.admit(len(batch), batch.size_bytes)
             self.sends.send_batch(batch)
@@ -295,7 +297,7 @@ class SendQueue:
         check_loop(self._loop)
         before = self.next_sequence_id
         batch: Batch[Waiter] = Batch(
-            self._take_sequence_ids(1, details), self.sends.deadline(), [data]
+            self._take_sequence_ids(1, details), self._now() + self._timeout_s, [data]
         )
         batch.size_bytes = size
         if details is not None:
@@ -303,19 +305,16 @@ class SendQueue:
         if waiter is not None:
             batch.waiters.append((0, 1, waiter))
         try:
-            sends = self.sends.encoded(batch)
+            self.sends.send_single(batch)
         except MagnetarError:
             self.next_sequence_id = before
             raise
-        self.pending.admit(1, size)
-        for send in sends:
-            self.sends.send(send)
 
     def _batch_for(self, key: str | bytes | None, sequence_id: int) -> Batch[Waiter]:
         batch = self._batches.batch_for(key)
         if batch is None:
             check_loop(self._loop)
-            batch = Batch(sequence_id, self.sends.deadline())
+            batch = Batch(sequence_id, self._now() + self._timeout_s)
             self._batches.open(key, batch)
         return batch
 

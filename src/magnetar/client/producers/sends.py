@@ -68,13 +68,15 @@ class Sends:
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._flushes = Flushes(self._loop)
 
-    def deadline(self) -> float:
-        """When a message that is taken now fails; infinity for never."""
-        return self._clock.now() + self._timeout_s
+    def send_single(self, batch: Batch[Waiter]) -> None:
+        """Admit and write one message that is in no batch; or raise what is wrong with it.
 
-    def encoded(self, batch: Batch[Waiter]) -> list[PendingSend[Waiter]]:
-        """What sends one message that is in no batch. Raises MessageTooLarge, UnknownFailure."""
-        return self._encoded(self._encoder.single, batch)
+        Raises MessageTooLarge, and UnknownFailure for a mistake of ours.
+        """
+        sends = self._encoded(self._encoder.single, batch)
+        self._pending.admit(1, batch.size_bytes)
+        for send in sends:
+            self._send(send)
 
     def send_batch(self, batch: Batch[Waiter]) -> None:
         """Encode and write a batch; what is wrong with it is told to who waits for it."""
@@ -83,9 +85,9 @@ class Sends:
         except MagnetarError as error:
             self.fail_batch(batch, error)
         else:
-            self.send(send)
+            self._send(send)
 
-    def send(self, send: PendingSend[Waiter]) -> None:
+    def _send(self, send: PendingSend[Waiter]) -> None:
         """Write a send whose messages were admitted."""
         self._pending.append(send)
         self._write(send.pieces)

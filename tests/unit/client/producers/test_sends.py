@@ -30,7 +30,8 @@ class Desk:
 
     def __init__(self, **options):
         self.pending = PendingSends(messages_max=2, bytes_max=1_000_000)
-        config = ProducerConfig(**options)
+        self.clock = LoopClock()
+        self.config = config = ProducerConfig(**options)
         self.encoder = Encoder(1, config.compression, chunking=False)
         self.encoder.producer_name = "p"
         self.written = []
@@ -40,15 +41,18 @@ class Desk:
             config,
             self.encoder,
             self.pending,
-            clock=LoopClock(),
+            clock=self.clock,
             write=self.written.append,
         )
         self.next_id = 0
 
+    def deadline(self):
+        return self.clock.now() + (self.config.send_timeout_s or float("inf"))
+
     def send(self, payload=b"x"):
         """Send a batch; the future of its message."""
         waiter = asyncio.get_running_loop().create_future()
-        batch = Batch(self.next_id, self.sends.deadline(), [payload], size_bytes=len(payload))
+        batch = Batch(self.next_id, self.deadline(), [payload], size_bytes=len(payload))
         batch.waiters.append((0, 1, waiter))
         self.next_id += 1
         self.pending.admit(1, len(payload))
