@@ -6,10 +6,10 @@ environment (``MAGNETAR_BROKER_SERVICE_PORT`` for ``brokerServicePort``), a comm
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue
 
@@ -44,24 +44,7 @@ _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
 """Beginnings of variables that are no settings: the Spark connector's, which a broker that its
 process starts inherits, and the one of ``magnetar.inner``."""
 
-_SECTIONS: Final = (
-    ServerSettings,
-    ConnectionSettings,
-    AuthSettings,
-    TlsSettings,
-    PolicySettings,
-    RateSettings,
-    TopicSettings,
-    StorageSettings,
-    OffloadSettings,
-    HousekeepingSettings,
-    MetricSettings,
-    TraceSettings,
-    LogSettings,
-)
 _PORTS: Final = ("brokerServicePort", "webServicePort")
-_KEYS: Final = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
-_KEYS_BY_VARIABLE: Final = {variable_of(key): key for key in _KEYS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +64,9 @@ class Config:
     metrics: MetricSettings = field(default_factory=MetricSettings)
     traces: TraceSettings = field(default_factory=TraceSettings)
     log: LogSettings = field(default_factory=LogSettings)
-    sources: Mapping[str, str] = field(
-        default_factory=dict
-    )  # By key; a key at its default is absent.
+    # Those above are the sections, in the order in which they are shown.
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """By key; a key at its default is absent."""
     others: tuple[OtherSetting, ...] = ()  # Settings that Magnetar does not have, by key.
 
     @classmethod
@@ -130,19 +113,7 @@ class Config:
             if flag is not None:
                 given[key], sources[key] = text_of(flag), "flag"
         return cls(
-            server=section_from(ServerSettings, given, sources),
-            connections=section_from(ConnectionSettings, given, sources),
-            auth=section_from(AuthSettings, given, sources),
-            tls=section_from(TlsSettings, given, sources),
-            policies=section_from(PolicySettings, given, sources),
-            rates=section_from(RateSettings, given, sources),
-            topics=section_from(TopicSettings, given, sources),
-            storage=section_from(StorageSettings, given, sources),
-            offload=section_from(OffloadSettings, given, sources),
-            housekeeping=section_from(HousekeepingSettings, given, sources),
-            metrics=section_from(MetricSettings, given, sources),
-            traces=section_from(TraceSettings, given, sources),
-            log=section_from(LogSettings, given, sources),
+            **{name: section_from(section, given, sources) for name, section in _SECTIONS.items()},
             sources=MappingProxyType(sources),
             others=tuple(
                 judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
@@ -167,31 +138,26 @@ class Config:
 
         Secrets are not shown.
         """
-        sections = (
-            self.server,
-            self.connections,
-            self.auth,
-            self.tls,
-            self.policies,
-            self.rates,
-            self.topics,
-            self.storage,
-            self.offload,
-            self.housekeeping,
-            self.metrics,
-            self.traces,
-            self.log,
-        )
         return [
             (
                 one.key,
-                one.shown(getattr(section, one.name)),
+                one.shown(getattr(getattr(self, name), one.name)),
                 self.sources.get(one.key, "default"),
                 one.about,
             )
-            for section in sections
-            for one in settings_of(type(section))
+            for name, section in _SECTIONS.items()
+            for one in settings_of(section)
         ]
+
+
+_SECTIONS: Final[Mapping[str, type[Any]]] = {
+    each.name: each.type
+    for each in fields(Config)
+    if isinstance(each.type, type) and is_dataclass(each.type)
+}
+"""By the name of their field, in its order."""
+_KEYS: Final = frozenset(one.key for section in _SECTIONS.values() for one in settings_of(section))
+_KEYS_BY_VARIABLE: Final = {variable_of(key): key for key in _KEYS}
 
 
 def _key_of(variable: str) -> str:
