@@ -4,10 +4,9 @@ The rows are those of ``format("pulsar")`` in Spark: ``SCHEMA`` is its schema, a
 is equal to the one that a read through the broker has.
 """
 
-from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +29,7 @@ from magnetar.message.entry_traits import traits_of
 from magnetar.message.metadata import Metadata, Peek, parse
 from magnetar.model.position import Position
 
+from .arrays import Numbers, bitmap, decoded_key, number_array, text_array
 from .envelopes import Envelopes, How
 
 GROUP_ROWS_MAX: Final = 100_000
@@ -70,8 +70,6 @@ SCHEMA: Final = pa.schema(
         ("sequence_id", pa.int64()),
     ]
 )
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 class RowGroup(NamedTuple):
@@ -278,19 +276,21 @@ class _Columns:
             np.full(self._count, self._partition),
         )
         id_type = SCHEMA.field("message_id").type
-        ids = [_fixed(part, each.type) for part, each in zip(places, id_type, strict=True)]
+        ids = [number_array(part, each.type) for part, each in zip(places, id_type, strict=True)]
         arrays = {
             "key": key,
             "value": value,
             "topic": _texts([self._topic], [self._count]),
-            "partition": _fixed(np.full(self._count, self._partition), pa.int32()),
+            "partition": number_array(np.full(self._count, self._partition), pa.int32()),
             "properties": properties,
-            "publish_time": _fixed(publish_ms * 1000, _TIME, publish_ms <= TIME_MS_MAX),
+            "publish_time": number_array(publish_ms * 1000, _TIME, publish_ms <= TIME_MS_MAX),
             "event_time": event_time,
             "message_id": pa.StructArray.from_arrays(ids, fields=list(id_type)),
             "ordering_key": ordering_key,
             "producer_name": _texts([each.producer_name for each in said], self._group.counts),
-            "sequence_id": _fixed(np.where(told, own_ids.astype(np.int64), counted), pa.int64()),
+            "sequence_id": number_array(
+                np.where(told, own_ids.astype(np.int64), counted), pa.int64()
+            ),
         }
         return pa.RecordBatch.from_arrays([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
 
@@ -315,7 +315,7 @@ class _Columns:
 
     def _binary(self, count: int, valid: Numbers | None = None) -> pa.Array:
         places, data = next(self._buffers), next(self._buffers)
-        return pa.Array.from_buffers(pa.binary(), count, [_bitmap(valid), places, data])
+        return pa.Array.from_buffers(pa.binary(), count, [bitmap(valid), places, data])
 
     def _keys(self) -> pa.Array:
         valid, base64 = self._bits(), self._bits()
@@ -323,37 +323,20 @@ class _Columns:
         if not base64.any():
             return keys
         both = zip(keys.to_pylist(), base64.tolist(), strict=True)
-        decoded = [_decoded(key) if key and coded else key for key, coded in both]
+        decoded = [decoded_key(key) if key and coded else key for key, coded in both]
         return pa.array(decoded, pa.binary())
 
     def _event_times(self) -> pa.Array:
         valid, times_ms = self._bits(), self._numbers()
         valid &= times_ms <= TIME_MS_MAX
-        return _fixed(np.where(valid, times_ms, 0).astype(np.int64) * 1000, _TIME, valid)
+        return number_array(np.where(valid, times_ms, 0).astype(np.int64) * 1000, _TIME, valid)
 
     def _properties(self, kind: pa.DataType) -> pa.Array:
         places = next(self._buffers)
         count = int(np.frombuffer(places, np.int32)[-1])
-        names, texts = _text(self._binary(count)), _text(self._binary(count))
+        names, texts = text_array(self._binary(count)), text_array(self._binary(count))
         pairs = pa.StructArray.from_arrays([names, texts], fields=[kind.key_field, kind.item_field])
         return pa.Array.from_buffers(kind, self._count, [None, places], children=[pairs])
-
-
-def _decoded(key: bytes) -> bytes:
-    try:
-        return b64decode(key)
-    except ValueError:  # It is not the base64 that its sender said it is.
-        return key
-
-
-def _text(data: pa.Array) -> pa.Array:
-    """As text; what is not UTF-8 is replaced, as in the properties of a message."""
-    texts = pa.Array.from_buffers(pa.string(), len(data), data.buffers())
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        return pa.array([each.decode(errors="replace") for each in data.to_pylist()], pa.string())
-    return texts
 
 
 def _texts(texts: Sequence[str], counts: Sequence[int]) -> pa.Array:
@@ -365,15 +348,3 @@ def _texts(texts: Sequence[str], counts: Sequence[int]) -> pa.Array:
     joined = b"".join(each * count for each, count in zip(data, counts, strict=True))
     buffers = [None, pa.py_buffer(places), pa.py_buffer(joined)]
     return pa.Array.from_buffers(pa.string(), len(sizes), buffers)
-
-
-def _fixed(numbers: Numbers, kind: pa.DataType, valid: Numbers | None = None) -> pa.Array:
-    """Numbers as a column of a type of that size."""
-    data = np.ascontiguousarray(numbers, np.int32 if kind.bit_width == 32 else np.int64)
-    return pa.Array.from_buffers(kind, len(data), [_bitmap(valid), pa.py_buffer(data)])
-
-
-def _bitmap(valid: Numbers | None) -> pa.Buffer | None:
-    if valid is None or valid.all():
-        return None
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))

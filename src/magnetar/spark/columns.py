@@ -4,11 +4,10 @@ Columns are made of buffers alone. ``pa.array`` of numbers and ``cast`` would im
 ``pyarrow.compute`` first: half a second in each of Spark's workers.
 """
 
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from magnetar import inner
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Message
 from magnetar.client.message_id_bytes import serialized
+from magnetar.history.arrays import Numbers, bitmap, decoded_key, number_array, text_array
 from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
     EVENT_TIME,
@@ -42,8 +42,6 @@ _OWN: Final = {
     "properties": PROPERTIES,
 }
 """The columns that each message says for itself; the others are its entry's."""
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 def parts(
@@ -150,7 +148,7 @@ class _Rows:
     def binary(self, kind: pa.DataType, count: int, valid: Numbers | None = None) -> pa.Array:
         """The next two buffers: where the bytes of each of ``count`` rows are, and the bytes."""
         places, data = next(self._buffers), next(self._buffers)
-        return pa.Array.from_buffers(kind, count, [_bitmap(valid), places, data])
+        return pa.Array.from_buffers(kind, count, [bitmap(valid), places, data])
 
     def places(self) -> pa.Buffer:
         return next(self._buffers)
@@ -188,7 +186,7 @@ def _keys(rows: _Rows, kind: pa.DataType) -> pa.Array:
     if not base64.any():
         return keys
     both = zip(keys.to_pylist(), base64.tolist(), strict=True)
-    return pa.array([b64decode(key) if key and coded else key for key, coded in both], kind)
+    return pa.array([decoded_key(key) if key and coded else key for key, coded in both], kind)
 
 
 def _ordering_keys(rows: _Rows, kind: pa.DataType) -> pa.Array:
@@ -205,7 +203,7 @@ def _event_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
 def _sequence_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
     told, own = rows.bits(), rows.numbers()
     counted = rows.of_entries(one.metadata.sequence_id for one in rows.deliveries) + rows.indexes
-    return _fixed(np.where(told, own.astype(np.int64), counted), kind)
+    return number_array(np.where(told, own.astype(np.int64), counted), kind)
 
 
 def _properties(rows: _Rows, kind: pa.DataType) -> pa.Array:
@@ -213,19 +211,9 @@ def _properties(rows: _Rows, kind: pa.DataType) -> pa.Array:
     count = int(np.frombuffer(places, np.int32)[-1])
     names, texts = rows.binary(pa.binary(), count), rows.binary(pa.binary(), count)
     pairs = pa.StructArray.from_arrays(
-        [_text(names), _text(texts)], fields=[kind.key_field, kind.item_field]
+        [text_array(names), text_array(texts)], fields=[kind.key_field, kind.item_field]
     )
     return pa.Array.from_buffers(kind, rows.count, [None, places], children=[pairs])
-
-
-def _text(data: pa.Array) -> pa.Array:
-    """As text; what is not UTF-8 is replaced, as in the properties of a message."""
-    texts = pa.Array.from_buffers(pa.string(), len(data), data.buffers())
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        return pa.array([each.decode(errors="replace") for each in data.to_pylist()], pa.string())
-    return texts
 
 
 def _message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
@@ -235,7 +223,7 @@ def _message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
         rows.indexes,
         rows.of_entries(one.partition for one in rows.deliveries),
     )
-    arrays = [_fixed(part, field.type) for part, field in zip(parts, kind, strict=True)]
+    arrays = [number_array(part, field.type) for part, field in zip(parts, kind, strict=True)]
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
@@ -259,19 +247,7 @@ def _publish_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
 
 
 def _timestamps(times_ms: Numbers, kind: pa.DataType, valid: Numbers) -> pa.Array:
-    return _fixed(times_ms * 1000, kind, valid)
-
-
-def _fixed(numbers: Numbers, kind: pa.DataType, valid: Numbers | None = None) -> pa.Array:
-    """Numbers as a column of a type of that size."""
-    data = np.ascontiguousarray(numbers, np.int32 if kind.bit_width == 32 else np.int64)
-    return pa.Array.from_buffers(kind, len(data), [_bitmap(valid), pa.py_buffer(data)])
-
-
-def _bitmap(valid: Numbers | None) -> pa.Buffer | None:
-    if valid is None or valid.all():
-        return None
-    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return number_array(times_ms * 1000, kind, valid)
 
 
 _COLUMNS: Final[dict[str, Callable[[_Rows, pa.DataType], pa.Array]]] = {
@@ -282,7 +258,7 @@ _COLUMNS: Final[dict[str, Callable[[_Rows, pa.DataType], pa.Array]]] = {
     "sequence_id": _sequence_ids,
     "properties": _properties,
     "topic": lambda rows, kind: rows.texts_of_entries((one.topic for one in rows.deliveries), kind),
-    "partition": lambda rows, kind: _fixed(
+    "partition": lambda rows, kind: number_array(
         rows.of_entries(one.partition for one in rows.deliveries), kind
     ),
     "publish_time": _publish_times,

@@ -131,6 +131,12 @@ def test_any_messages_of_a_batch_may_be_rows(wanted, indexes):
     assert {(row["partition"], row["publish_time"]) for row in rows} == {(3, WHEN)}
 
 
+def test_a_key_that_is_not_the_base64_it_claims_to_be_is_kept():
+    message = single(b"", partition_key="abc", partition_key_b64_encoded=True)
+    [row] = to_rows([made(packed(message), 1, None)], ARROW_SCHEMA).to_pylist()
+    assert row["key"] == b"abc"
+
+
 def test_heads_of_unusual_forms_are_read_too():
     head, body = single(b"x", partition_key="k")
     padded = head + b"\xf8\x07\x01"  # A field of a later version.
