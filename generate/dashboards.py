@@ -108,6 +108,16 @@ DASHBOARDS: dict[str, tuple[str, list[str], list[tuple[str, str, dict[str, str]]
                 "cps",
                 {"misses": f"sum(pulsar_ml_cache_misses_rate{{{CLUSTER}}})"},
             ),
+            (
+                "Entries not stored, and reads that failed",
+                "short",
+                {
+                    "not stored: {{namespace}}": "sum by (namespace) "
+                    f"(pulsar_ml_AddEntryErrors{{{CLUSTER}}}) > 0",
+                    "not read: {{namespace}}": "sum by (namespace) "
+                    f"(pulsar_ml_ReadEntriesErrors{{{CLUSTER}}}) > 0",
+                },
+            ),
         ],
     ),
     "topics": (
@@ -148,6 +158,11 @@ DASHBOARDS: dict[str, tuple[str, list[str], list[tuple[str, str, dict[str, str]]
                 "Producers that waited for a limit",
                 "short",
                 {"{{topic}}": f"topk(20, pulsar_publish_rate_limit_times{{{TOPIC}}})"},
+            ),
+            (
+                "Read by compaction, bytes",
+                "Bps",
+                {"{{topic}}": f"topk(20, pulsar_compaction_read_throughput{{{TOPIC}}})"},
             ),
         ],
     ),

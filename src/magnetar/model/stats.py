@@ -121,6 +121,10 @@ class TopicStats:
     compaction_duration_ms: int = 0
     compaction_succeeded_count: int = 0
     compaction_failed_count: int = 0
+    compaction_read_bytes: int = 0
+    compaction_writes: WriteCounts | None = None  # None: it was not compacted since it was loaded.
+    compacted_entries: int = 0  # Those of the compacted ledger.
+    compacted_bytes: int = 0
     offloaded_bytes: int = 0
     offloaded_ledger_id: int = 0  # The last one; and when one was, and could not be.
     offload_succeeded_ms: int = 0

@@ -49,7 +49,7 @@ async def start_admin(
         services.rates,
         services.topics,
         services.clock,
-        cache=services.vitals.cache,
+        logs=services.vitals.logs,
         interval_s=services.metrics.interval_s,
     )
     tasks.spawn("rates", rates)

@@ -15,6 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import HistogramMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 
+from magnetar.broker.admin import managed_ledger_metrics
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.summed_metrics import PERIOD, SummedMetrics
@@ -58,7 +59,7 @@ class BrokerMetrics:
         sums = SummedMetrics(self._make, self._cluster, self._seen.sums)
         yield sums.of_broker(self._seen.topics, self._seen.system_bytes)
         yield self._publish_latency()
-        yield self._storage()
+        yield managed_ledger_metrics.of_cache(self._admin)
         yield self._connections()
         yield self._sign_ins()
         yield self._backlog_quotas()
@@ -69,7 +70,7 @@ class BrokerMetrics:
         yield self._own()
         yield self._process()
         if self._admin.metrics.managed_ledgers:
-            yield sums.of_managed_ledgers(self._admin.metrics.interval_s)
+            yield managed_ledger_metrics.of_namespaces(self._admin, self._seen.sums)
 
     def _publish_latency(self) -> Iterator[Metric]:
         written = self._admin.rates.written_by_all
@@ -84,36 +85,6 @@ class BrokerMetrics:
         family.add_sample(f"{family.name}_count", labels, written.entries)
         family.add_sample(f"{family.name}_sum", labels, written.latency_ms)
         yield family
-
-    def _storage(self) -> Iterator[Metric]:
-        cache = self._admin.vitals.cache
-        queues = (cache.appended, cache.reread)
-        inserted = sum(each.inserted for each in queues)
-        evicted = sum(each.evicted for each in queues)
-        gone = evicted + sum(each.dropped for each in queues)
-        evictions = sum(each.evictions for each in queues)
-        persistent = sum(name.persistent for name in self._admin.topics.loaded)
-        yield self._make.gauge("pulsar_ml_count", "open logs of topics", persistent)
-        yield self._make.gauge("pulsar_ml_cache_used_size", "bytes", cache.size_bytes)
-        yield self._make.gauge("pulsar_ml_cache_entries", "entries in memory", inserted - gone)
-        yield self._make.gauge(
-            "pulsar_ml_cache_inserted_entries_total", "since the start", inserted
-        )
-        yield self._make.gauge("pulsar_ml_cache_evicted_entries_total", "since the start", evicted)
-        yield self._make.gauge("pulsar_ml_cache_evictions", "since the start", evictions)
-        rates = self._admin.rates
-        about = f"in a second, {PERIOD}"
-        yield self._make.gauge("pulsar_ml_cache_hits_rate", f"entries {about}", rates.hit_entries)
-        yield self._make.gauge("pulsar_ml_cache_hits_throughput", f"bytes {about}", rates.hit_bytes)
-        yield self._make.gauge(
-            "pulsar_ml_cache_misses_rate", f"entries {about}", rates.missed_entries
-        )
-        yield self._make.gauge(
-            "pulsar_ml_cache_misses_throughput", f"bytes {about}", rates.missed_bytes
-        )
-        yield self._make.gauge(
-            "pulsar_broker_storage_read_cache_misses_rate", f"entries {about}", rates.missed_entries
-        )
 
     def _connections(self) -> Iterator[Metric]:
         counts = self._admin.vitals.connections

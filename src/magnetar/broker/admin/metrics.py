@@ -59,6 +59,7 @@ class _Scrape:
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
         self._topic = Table(topic_metrics.TOPIC)
         self._subscription = Table(topic_metrics.SUBSCRIPTION)
+        self._compaction = Table(topic_metrics.COMPACTION)
         self._evictions = Table(topic_metrics.EVICTIONS)
         self._throttled = Table(topic_metrics.THROTTLED)
         self._blocked = Table(topic_metrics.BLOCKED)
@@ -92,6 +93,7 @@ class _Scrape:
         tables = (
             self._topic,
             self._namespace,
+            self._compaction,
             self._evictions,
             self._subscription,
             self._throttled,
@@ -129,6 +131,10 @@ class _Scrape:
         ]
         values = topic_metrics.topic_values(summed, stats, rates, max(durable, default=-1))
         self._topic.add(labels_of(**labels), values)
+        if stats.compaction_writes is not None or stats.compacted_entries:
+            compacted = self._rates.compacted(str(name))
+            values = topic_metrics.compaction_values(stats, rates, compacted, settings.interval_s)
+            self._compaction.add(labels_of(**labels), values)
         if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
             for kind, count in evictions.items():
                 self._evictions.add(labels_of(**labels, quota_type=kind), (count,))

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple, TypeAlias
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
+from magnetar.model.log_counts import LogCounts
+from magnetar.model.names import NamespaceName
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.write_counts import WriteCounts
-from magnetar.storage.managed_ledger.cache import EntryCache
 
 INTERVAL_S: Final = 60.0  # Pulsar's rates are those of the last whole minute, too.
 TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
@@ -47,6 +48,7 @@ class Part(NamedTuple):
 
 
 THE_TOPIC: Final = Part("topic")
+THE_COMPACTION: Final = Part("compaction")  # What it read.
 NO_RATES: Final = Rates()
 TopicRates: TypeAlias = Mapping[Part, Rates]
 _Totals: TypeAlias = tuple[int, ...]  # In the order of Rates.
@@ -73,12 +75,9 @@ class RateBook:
         """What all topics stored between the last two ticks."""
         self.written_since_start = WriteCounts()
         """The same, of all ticks."""
-        self.missed_entries = 0.0
-        """Entries that had to be read from disk in a second, and their bytes."""
-        self.missed_bytes = 0.0
-        self.hit_entries = 0.0
-        """Entries that were read from memory in a second, and their bytes."""
-        self.hit_bytes = 0.0
+        self.logs: Mapping[NamespaceName, LogCounts] = {}
+        """What the logs of each namespace did between the last two ticks."""
+        self._logs_before: Mapping[NamespaceName, LogCounts] = {}
 
     def tick(
         self, topic: str, stats: TopicStats, now: float, *, since: float | None = None
@@ -101,14 +100,25 @@ class RateBook:
         elif before.totals:
             return
         noted = self._topics[topic] = _Noted(now, totals, rates)
-        if stats.writes is not None:
-            noted.written = stats.writes.since(before.writes)
-            noted.writes = stats.writes.since(None)  # A copy.
+        noted.written, noted.writes = _grown(stats.writes, before.writes)
+        noted.compacted, noted.compaction_writes = _grown(
+            stats.compaction_writes, before.compaction_writes
+        )
+
+    def tick_logs(self, logs: Mapping[NamespaceName, LogCounts]) -> None:
+        """Note what the logs of each namespace have counted."""
+        self.logs = {name: its.since(self._logs_before.get(name)) for name, its in logs.items()}
+        self._logs_before = {name: its.since(None) for name, its in logs.items()}
 
     def written(self, topic: str) -> WriteCounts | None:
         """What a topic stored between the last two ticks."""
         known = self._topics.get(topic)
         return None if known is None else known.written
+
+    def compacted(self, topic: str) -> WriteCounts | None:
+        """What compaction of a topic stored between the last two ticks."""
+        known = self._topics.get(topic)
+        return None if known is None else known.compacted
 
     def sum_up(self) -> None:
         """All topics were ticked: add up what they stored."""
@@ -138,6 +148,8 @@ class _Noted:
     rates: TopicRates = field(default_factory=dict)
     writes: WriteCounts | None = None
     written: WriteCounts | None = None
+    compaction_writes: WriteCounts | None = None
+    compacted: WriteCounts | None = None
 
 
 def summed(partitions: Iterable[tuple[TopicStats, TopicRates]], total: TopicStats) -> TopicRates:
@@ -161,12 +173,11 @@ async def keep_rates(
     registry: TopicRegistry,
     clock: Clock,
     *,
-    cache: EntryCache,
+    logs: Mapping[NamespaceName, LogCounts],
     interval_s: float = INTERVAL_S,
 ) -> None:
     """Tick every topic every so often. One that was loaded since counts from the last tick."""
     last = clock.now()
-    read = (0, 0, 0, 0)
     while True:
         await clock.sleep(interval_s)
         now = clock.now()
@@ -176,17 +187,15 @@ async def keep_rates(
                 await clock.sleep(0)
         book.keep({str(name) for name in registry.loaded})
         book.sum_up()
-        before = read
-        read = (cache.missed_entries, cache.missed_bytes, cache.hit_entries, cache.hit_bytes)
-        book.missed_entries, book.missed_bytes, book.hit_entries, book.hit_bytes = (
-            (then - at) / max(now - last, 1e-3) for at, then in zip(before, read, strict=True)
-        )
+        book.tick_logs(logs)
         last = now
 
 
 def _totals(stats: TopicStats) -> Iterator[tuple[Part, _Totals]]:
     """Every part of a snapshot, with its totals."""
     yield THE_TOPIC, _published(stats)
+    if stats.compaction_read_bytes:
+        yield THE_COMPACTION, (0, stats.compaction_read_bytes, 0, 0, 0, 0, 0)
     for publisher in stats.publishers:
         yield publisher_part(publisher), _published(publisher)
     for name, subscription in stats.subscriptions.items():
@@ -220,6 +229,13 @@ def _delivered(stats: SubscriptionStats | ConsumerStats) -> _Totals:
             else (0, 0)
         ),
     )
+
+
+def _grown(
+    now: WriteCounts | None, before: WriteCounts | None
+) -> tuple[WriteCounts | None, WriteCounts | None]:
+    """What was stored since ``before``, and a copy of all that was."""
+    return (None, None) if now is None else (now.since(before), now.since(None))
 
 
 def _growth(before: _Totals | None, now: _Totals, elapsed: float) -> Rates:

@@ -1,10 +1,9 @@
-"""What the topics of all namespaces sum up to: for the broker, and as Pulsar's managed ledgers.
+"""What the topics of all namespaces sum up to, for the broker.
 
 This file is imported when metrics are first asked for, and the Prometheus library with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -13,8 +12,6 @@ from magnetar.broker.admin.metric_families import MetricFamilies
 from magnetar.broker.admin.topic_metrics import SUMMED
 from magnetar.model.names import NamespaceName
 
-_LATENCIES: Final = (0.0, 0.5, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0)
-_SIZES: Final = (0, 128, 512, 1024, 2084, 4096, 16384, 102400, 1232896)
 _INDEX: Final = {column.name: at for at, column in enumerate(SUMMED)}
 PERIOD: Final = "of the last whole statsUpdateFrequencyInSecs"
 
@@ -73,44 +70,3 @@ class SummedMetrics:
         for namespace, count in topics.items():
             counts.add_metric([self._cluster, str(namespace)], count)
         yield counts
-
-    def of_managed_ledgers(self, period_s: float) -> Iterator[Metric]:
-        """By the names of Pulsar's managed ledgers; ``period_s`` is how long a period is."""
-        plain = {
-            "AddEntryBytesRate": ("pulsar_entry_size_sum", period_s),
-            "AddEntryWithReplicasBytesRate": ("pulsar_entry_size_sum", period_s),
-            "AddEntryMessagesRate": ("pulsar_storage_write_rate", 1),
-            "AddEntrySucceed": ("pulsar_entry_size_count", 1),
-            "NumberOfMessagesInBacklog": ("pulsar_msg_backlog", 1),
-            "ReadEntriesBytesRate": ("pulsar_throughput_out", 1),
-            "ReadEntriesRate": ("pulsar_storage_read_rate", 1),
-            "StoredMessagesSize": ("pulsar_storage_logical_size", 1),
-        }
-        for name, (summed, divisor) in plain.items():
-            index = _INDEX[summed]
-            yield self._by_namespace(f"pulsar_ml_{name}", SUMMED[index].about, index, divisor)
-        first = _INDEX["pulsar_storage_write_latency_le_0_5"]
-        yield from self._buckets("AddEntryLatencyBuckets", "ms", first, _LATENCIES)
-        first = _INDEX["pulsar_entry_size_le_128"]
-        yield from self._buckets("EntrySizeBuckets", "bytes", first, _SIZES)
-
-    def _buckets(
-        self, name: str, unit: str, first: int, edges: Sequence[float]
-    ) -> Iterator[Metric]:
-        family = GaugeMetricFamily(
-            f"pulsar_ml_{name}",
-            f"entries by {unit}, {PERIOD}",
-            labels=["cluster", "namespace", "quantile"],
-        )
-        for namespace, its in self._sums.items():
-            for at, (low, high) in enumerate(pairwise(edges)):
-                family.add_metric([self._cluster, str(namespace), f"{low}_{high}"], its[first + at])
-        yield family
-        last = first + len(edges) - 1
-        yield self._by_namespace(f"pulsar_ml_{name}_OVERFLOW", f"above {edges[-1]} {unit}", last)
-
-    def _by_namespace(self, name: str, about: str, index: int, divisor: float = 1) -> Metric:
-        family = GaugeMetricFamily(name, about, labels=["cluster", "namespace"])
-        for namespace, its in self._sums.items():
-            family.add_metric([self._cluster, str(namespace)], its[index] / divisor)
-        return family

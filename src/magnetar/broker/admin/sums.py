@@ -10,7 +10,7 @@ from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStat
 
 Part = TypeVar("Part", PublisherStats, ConsumerStats, SubscriptionStats, TopicStats)
 
-_PARTS = frozenset({"publishers", "subscriptions", "consumers", "writes"})
+_PARTS = frozenset({"publishers", "subscriptions", "consumers", "writes", "compaction_writes"})
 _OWN = frozenset({"producer_id", "consumer_id", "backlog_quota_bytes", "backlog_quota_s"})
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from magnetar.broker.admin.exposition import Column
 from magnetar.broker.admin.rates import (
     NO_RATES,
+    THE_COMPACTION,
     THE_TOPIC,
     Rates,
     TopicRates,
@@ -122,6 +123,20 @@ THROTTLED: Final = (
     Column("pulsar_subscription_dispatch_throttled_msg_events", "waits for a limit on messages"),
     Column("pulsar_subscription_dispatch_throttled_bytes_events", "waits for a limit on bytes"),
 )
+COMPACTION: Final = (
+    *(
+        Column(f"pulsar_compaction_latency_{name}", f"entries by ms until they stayed, {_PERIOD}")
+        for name in _LATENCY_BUCKETS
+    ),
+    Column("pulsar_compaction_latency_count", f"entries that stayed, {_PERIOD}"),
+    Column("pulsar_compaction_latency_sum", f"ms until they were stored, together, {_PERIOD}"),
+    Column("pulsar_compaction_read_throughput", f"bytes that it read in a second, {_PERIOD}"),
+    Column("pulsar_compaction_write_throughput", f"bytes that it stored in a second, {_PERIOD}"),
+    Column("pulsar_compaction_compacted_entries_count", "entries of the compacted ledger"),
+    Column("pulsar_compaction_compacted_entries_size", "their bytes"),
+)
+"""Metrics of a topic that is compacted."""
+
 EVICTIONS: Final = (
     Column(
         "pulsar_storage_backlog_quota_exceeded_evictions_total",
@@ -184,7 +199,7 @@ def summed_values(
         stats.compaction_removed,
         stats.compaction_succeeded_count,
         stats.compaction_failed_count,
-        *latency_buckets(writes),
+        *latency_buckets(writes.by_latency),
         writes.entries,
         writes.latency_ms,
         *writes.by_size,
@@ -207,9 +222,24 @@ def topic_values(
     )
 
 
-def latency_buckets(writes: WriteCounts) -> Sequence[int]:
-    """Entries in each of Pulsar's buckets."""
-    counts = writes.by_latency
+def compaction_values(
+    stats: TopicStats, rates: TopicRates, compacted: WriteCounts | None, period_s: float
+) -> Sequence[float]:
+    """The values of ``COMPACTION``; ``compacted`` is what it stored in the last period."""
+    writes = compacted or _NOTHING
+    return (
+        *latency_buckets(writes.by_latency),
+        writes.entries,
+        writes.latency_ms,
+        rates.get(THE_COMPACTION, NO_RATES).size_bytes,
+        writes.size_bytes / period_s,
+        stats.compacted_entries,
+        stats.compacted_bytes,
+    )
+
+
+def latency_buckets(counts: Sequence[int]) -> Sequence[int]:
+    """What is counted by ``LATENCIES_MS`` in each of Pulsar's buckets."""
     return [sum(counts[low:high]) for low, high in _LATENCY_BUCKETS.values()]
 
 
@@ -281,7 +311,9 @@ def added(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
 ALL: Final = tuple(
     {
         each.name: each
-        for each in chain(TOPIC, EVICTIONS, SUBSCRIPTION, THROTTLED, BLOCKED, PRODUCER, CONSUMER)
+        for each in chain(
+            TOPIC, COMPACTION, EVICTIONS, SUBSCRIPTION, THROTTLED, BLOCKED, PRODUCER, CONSUMER
+        )
     }.values()
 )
 """Every column there is, once."""

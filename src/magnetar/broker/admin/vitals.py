@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import shutil
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from typing import Final, NamedTuple
 from magnetar.broker.auth.authentication import Authentication
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
+from magnetar.model.log_counts import LogCounts
+from magnetar.model.names import NamespaceName
 from magnetar.model.operation_counts import ConnectionCounts, OperationCounts
 from magnetar.model.trace_counts import TraceCounts
 from magnetar.model.write_counts import GroupTimes
@@ -47,6 +50,9 @@ class Vitals:
     log_times: Callable[[], GroupTimes | None] = lambda: None  # Of what the log answers now.
     data_directory: Path | None = None
     cache: EntryCache = field(default_factory=EntryCache)
+    logs: defaultdict[NamespaceName, LogCounts] = field(
+        default_factory=lambda: defaultdict(LogCounts)
+    )
     metadata: Mapping[str, OperationCounts] = field(default_factory=dict)  # By kind.
     metadata_put_bytes: Callable[[], int] = int
     check_log: Callable[[], Awaitable[None]] = _well

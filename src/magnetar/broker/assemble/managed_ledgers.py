@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import lru_cache
 
+from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.offload.history_offloader import HistoryOffloader
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
@@ -11,7 +12,6 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.ledger.store import LedgerStore
-from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
@@ -22,7 +22,7 @@ from .shared import Shared
 
 
 def ledger_opener(
-    shared: Shared, metadata: MetadataStore, ledgers: LedgerStore, cache: EntryCache
+    shared: Shared, metadata: MetadataStore, ledgers: LedgerStore, vitals: Vitals
 ) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
     """Make the function that opens the log of a topic."""
     settings = _managed_ledger_settings(shared.config.storage)
@@ -31,7 +31,7 @@ def ledger_opener(
     factory = ManagedLedgerFactory(
         metadata=metadata,
         ledgers=ledgers,
-        cache=cache,
+        cache=vitals.cache,
         clock=shared.clock,
         tasks=shared.tasks,
         settings=settings,
@@ -45,7 +45,8 @@ def ledger_opener(
 
     async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
         name = paths.managed_ledger_name(topic)
-        return await factory.open(name, settings_with(policies.retention))
+        counts = vitals.logs[topic.namespace]
+        return await factory.open(name, settings_with(policies.retention), counts)
 
     return open_ledger
 

@@ -59,7 +59,7 @@ async def open_services(
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
-        open_ledger=ledger_opener(shared, metadata, ledgers, vitals.cache),
+        open_ledger=ledger_opener(shared, metadata, ledgers, vitals),
         creation=creation,
         policies=policies,
         deletions=Deletions(metadata),

@@ -19,6 +19,7 @@ from magnetar.message.entry import checksum
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
+from magnetar.model.write_counts import WriteCounts
 from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -55,6 +56,8 @@ class TopicCompaction:
         self.failed_count = 0
         self.succeeded_ms = 0
         self.failed_ms = 0
+        self.read_bytes = 0
+        self.writes = WriteCounts()
         self._topic = topic
         self._ledger = ledger
         self._settings = settings
@@ -145,9 +148,17 @@ class TopicCompaction:
                 waiting.append(CompactedEntry(position, left, known))
                 size_bytes += len(left)
                 if len(waiting) >= READ_ENTRIES_MAX or size_bytes >= READ_BYTES_MAX:
-                    await writer.append(waiting)
+                    await self._append(writer, waiting, size_bytes)
                     waiting, size_bytes = [], 0
-        await writer.append(waiting)
+        await self._append(writer, waiting, size_bytes)
+
+    async def _append(
+        self, writer: CompactedLedgerWriter, entries: list[CompactedEntry], size_bytes: int
+    ) -> None:
+        if entries:
+            began = self._clock.now()
+            await writer.append(entries)
+            self.writes.note(len(entries), size_bytes, self._clock.now() - began)
 
     async def _abandon(self, writer: CompactedLedgerWriter) -> None:
         try:
@@ -164,6 +175,7 @@ class TopicCompaction:
                 return
             if run.last > horizon:
                 run = run.part(0, horizon.entry_id + 1 - run.first_entry_id)
+            self.read_bytes += run.size_bytes
             yield run
             place = Position(run.ledger_id, run.last_entry_id + 1)
 

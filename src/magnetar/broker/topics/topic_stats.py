@@ -45,6 +45,8 @@ def topic_stats(topic: Topic) -> TopicStats:
         compaction_succeeded_ms=compaction.succeeded_ms if compaction else 0,
         compaction_failed_ms=compaction.failed_ms if compaction else 0,
         compaction_duration_ms=compaction.duration_ms if compaction else 0,
+        compaction_read_bytes=compaction.read_bytes if compaction else 0,
+        compaction_writes=compaction.writes if compaction else None,
         offloaded_bytes=offload.size_bytes if offload else 0,
         offloaded_ledger_id=offload.last_ledger_id if offload else 0,
         offload_succeeded_ms=offload.succeeded_ms if offload else 0,
@@ -54,6 +56,9 @@ def topic_stats(topic: Topic) -> TopicStats:
     )
     if isinstance(topic, PersistentTopic):
         found.writes = topic.writer.writes
+        if (compacted := topic.ledger.compacted) is not None:
+            found.compacted_entries = compacted.entry_count
+            found.compacted_bytes = compacted.size_bytes
         found.size_evictions = topic.upkeep.subscriptions.size_evictions
         found.age_evictions = topic.upkeep.subscriptions.age_evictions
     return found

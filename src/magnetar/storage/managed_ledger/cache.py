@@ -35,10 +35,6 @@ class EntryCache:
     """The memory for recent entries; a broker has one for all its managed ledgers."""
 
     def __init__(self, size_bytes_max: int = CACHE_SIZE_MAX) -> None:
-        self.hit_entries = 0  # Read from memory, each time for each reader.
-        self.hit_bytes = 0
-        self.missed_entries = 0  # Read from disk, not having been in here.
-        self.missed_bytes = 0
         # What was read from disk must not push out what was just appended.
         self.reread = EvictionQueue(size_bytes_max // 4)
         self.appended = EvictionQueue(size_bytes_max - size_bytes_max // 4)
@@ -47,11 +43,6 @@ class EntryCache:
     def size_bytes(self) -> int:
         """About how much memory the cached runs take up."""
         return self.reread.size_bytes + self.appended.size_bytes
-
-    def missed(self, run: EntryRun) -> None:
-        """Count what was read from disk."""
-        self.missed_entries += len(run.data)
-        self.missed_bytes += run.size_bytes
 
 
 class EvictionQueue:

@@ -198,6 +198,7 @@ class Cursor:
         changes = self.acks.changes
         if self._record is not None and self._changes_saved != changes:
             await self._record.save(self._state)
+            self._log.counts.cursors_saved += 1
             self._changes_saved = max(self._changes_saved, changes)
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from magnetar.errors import CorruptEntry, StorageError
+from magnetar.model.log_counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerEntries, LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache, LedgerCache, part_of
@@ -45,14 +46,22 @@ class LogReader:
         "_tasks",
         "compacted",
         "copy_reader",
+        "counts",
         "layout",
         "ledgers",
     )
 
     def __init__(
-        self, layout: Layout, *, ledgers: LedgerStore, cache: EntryCache, tasks: Tasks
+        self,
+        layout: Layout,
+        *,
+        ledgers: LedgerStore,
+        cache: EntryCache,
+        tasks: Tasks,
+        counts: LogCounts,
     ) -> None:
         self.layout = layout
+        self.counts = counts
         self.compacted: CompactedLedger | None = None
         self.ledgers = ledgers
         self.copy_reader: Callable[[int], LedgerReader | None] = _no_copy  # Of offloaded ledgers.
@@ -122,7 +131,7 @@ class LogReader:
             run = self._cached_further(position, entries_max, bytes_max)
             if run is None:
                 return None
-        counts = self._cache
+        counts = self.counts
         counts.hit_entries += len(run.data)
         counts.hit_bytes += run.size_bytes
         return run
@@ -174,6 +183,7 @@ class LogReader:
             if isinstance(block, StorageError):
                 trimmed = self.layout.last_entry_id(place.ledger_id) is None
                 if ours and not trimmed:
+                    self.counts.reads_failed += 1
                     raise block
                 continue
             start = place.entry_id - block.first_entry_id
@@ -215,6 +225,7 @@ class LogReader:
                 return None
             if entries_max > 1 and isinstance(error, CorruptEntry):
                 return await self.read_apart(position, 1, 1)  # Perhaps others are damaged.
+            self.counts.reads_failed += 1
             raise
         return EntryRun(ledger_id, entry_id, found.data, found.checksums)
 
@@ -237,7 +248,8 @@ class LogReader:
         finally:
             del self._reads().fills[place]
         run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums)
-        self._cache.missed(run)
+        self.counts.missed_entries += len(run.data)
+        self.counts.missed_bytes += run.size_bytes
         if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
             caches = self._reads().caches
             cache = caches.get(place.ledger_id)

@@ -237,6 +237,7 @@ class LogWriter:
         if error is not None and self._failed is None:
             self._failed = self._fenced(error)
         if self._failed is not None:
+            self._reader.counts.appends_failed += len(entries.data)
             stored(-1, -1, self._failed)
             return
         ledger_id, count = self._appended_to, len(entries.data)
@@ -283,6 +284,7 @@ class LogWriter:
     async def _create(self) -> None:
         """Create a ledger. One change of the list ends the former one and begins this one."""
         former, self._current = self._current, None
+        started = self._clock.now()
         try:
             end = None if former is None else await former.writer.close()
             now_ms = self._clock.wall_ms()
@@ -300,6 +302,7 @@ class LogWriter:
                 raise
             self._reader.serve(writer)
             now, limits = self._clock.now(), self._settings
+            self._reader.counts.note_switch(now - started)
             young_until = now + min(limits.ledger_age_min_s, limits.ledger_age_max_s)
             self._current = _Current(writer, writer.ledger_id, now, now_ms, young_until)
         finally:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from magnetar.clock import Clock
+from magnetar.model.log_counts import LogCounts
 from magnetar.storage.ledger.offloader import Offloader
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -37,12 +38,17 @@ class ManagedLedgerFactory:
         interval_s = self.settings.cursor_save_interval_s
         self.saver = CursorSaver(self.tasks, self.clock, interval_s=interval_s)
 
-    async def open(self, name: str, settings: ManagedLedgerSettings | None = None) -> ManagedLedger:
+    async def open(
+        self,
+        name: str,
+        settings: ManagedLedgerSettings | None = None,
+        counts: LogCounts | None = None,
+    ) -> ManagedLedger:
         """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
 
         A broker that had it open before can no longer append. All durable cursors are there when
-        this returns. It may have ``settings`` of its own. Raises Fenced when another broker is
-        opening the log, CorruptEntry for a damaged record.
+        this returns. It may have ``settings`` of its own; what it does is added to ``counts``.
+        Raises Fenced when another broker is opening the log, CorruptEntry for a damaged record.
         """
         settings = settings or self.settings
         ledger_list, newest = await LedgerList.open(
@@ -53,7 +59,11 @@ class ManagedLedgerFactory:
             now_ms=self.clock.wall_ms(),
         )
         log = LogReader(
-            ledger_list.layout, ledgers=self.ledgers, cache=self.cache, tasks=self.tasks
+            ledger_list.layout,
+            ledgers=self.ledgers,
+            cache=self.cache,
+            tasks=self.tasks,
+            counts=counts or LogCounts(),
         )
         by_name: dict[str, Cursor] = {}
         trimmer = LogTrimmer(

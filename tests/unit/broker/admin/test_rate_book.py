@@ -1,5 +1,6 @@
 from magnetar.broker.admin.rates import (
     NO_RATES,
+    THE_COMPACTION,
     THE_TOPIC,
     RateBook,
     Rates,
@@ -9,7 +10,9 @@ from magnetar.broker.admin.rates import (
     summed,
 )
 from magnetar.broker.admin.sums import total
+from magnetar.model.log_counts import LogCounts
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+from magnetar.model.write_counts import WriteCounts
 
 
 def snapshot(published: int, delivered: int, *, consumer: int = 1) -> TopicStats:
@@ -135,3 +138,29 @@ def test_rates_of_partitions_add_up_by_name():
     assert rates[THE_TOPIC].messages == 3
     assert rates[publisher_part(whole.publishers[0])].messages == 3
     assert rates[consumer_part("s", whole.subscriptions["s"].consumers[0])].messages == 6
+
+
+def test_what_compaction_read_and_stored_has_rates():
+    book, writes = RateBook(), WriteCounts()
+    for now, read_bytes in ((0.0, 1_000), (60.0, 7_000)):
+        writes.note(10, read_bytes // 2, 0.003)
+        book.tick("t", TopicStats(compaction_read_bytes=read_bytes, compaction_writes=writes), now)
+    assert book.of("t")[THE_COMPACTION].size_bytes == 100.0
+    compacted = book.compacted("t")
+    assert (compacted.entries, compacted.size_bytes) == (10, 3_500)
+    book.tick("t", TopicStats(compaction_read_bytes=7_000, compaction_writes=writes), 120.0)
+    assert (book.of("t")[THE_COMPACTION].size_bytes, book.compacted("t").entries) == (0, 0)
+
+
+def test_what_logs_count_is_told_of_the_last_period():
+    book, logs = RateBook(), {"public/default": LogCounts()}
+    logs["public/default"].reads_failed = 2
+    book.tick_logs(logs)
+    assert book.logs["public/default"].reads_failed == 2
+    logs["public/default"].reads_failed += 1
+    logs["a/b"] = LogCounts()
+    book.tick_logs(logs)
+    assert {name: its.reads_failed for name, its in book.logs.items()} == {
+        "public/default": 1,
+        "a/b": 0,
+    }

@@ -1,12 +1,14 @@
 from magnetar.broker.admin.rates import NO_RATES
 from magnetar.broker.admin.topic_metrics import (
     ALL,
+    COMPACTION,
     CONSUMER,
     PRODUCER,
     SUBSCRIPTION,
     SUMMED,
     TOPIC,
     added,
+    compaction_values,
     consumer_values,
     latency_buckets,
     producer_values,
@@ -23,6 +25,7 @@ def test_there_is_a_value_for_each_column():
     summed = summed_values(stats, {}, None, 60)
     assert len(summed) == len(SUMMED)
     assert len(topic_values(summed, stats, {}, -1)) == len(TOPIC)
+    assert len(compaction_values(stats, {}, None, 60)) == len(COMPACTION)
     assert len(subscription_values(SubscriptionStats(), NO_RATES, -1)) == len(SUBSCRIPTION)
     assert len(consumer_values(ConsumerStats(1, "c"), NO_RATES)) == len(CONSUMER)
     assert len(producer_values(NO_RATES)) == len(PRODUCER)
@@ -32,7 +35,7 @@ def test_latencies_fall_into_pulsars_buckets():
     writes = WriteCounts()
     for ms in (0.05, 0.4, 0.9, 1.5, 4, 9, 900, 5000):
         writes.note(1, 10, ms / 1000)
-    assert list(latency_buckets(writes)) == [2, 1, 2, 1, 0, 0, 0, 0, 1, 1]
+    assert list(latency_buckets(writes.by_latency)) == [2, 1, 2, 1, 0, 0, 0, 0, 1, 1]
 
 
 def test_two_things_together():

@@ -7,6 +7,7 @@ from support.clock import ManualClock
 from support.loop import until, until_idle
 
 from magnetar.broker.topics.compaction import bytes_to_compact
+from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import AlreadyExists, ProducerBusy, TopicClosed
 from magnetar.message.compaction import MESSAGES_AT_ONCE
 from magnetar.model.policy_values import InactiveTopicDeleteMode, InactiveTopicPolicies
@@ -54,6 +55,13 @@ async def test_a_reader_gets_the_last_of_each_key_where_it_was(bench, make_entry
     assert plain.got() == ["1", "1", "2", "1", "", "x", "3"]
     done = bench.topic.compaction
     assert (done.removed_count, done.failed_ms, done.succeeded_ms > 0) == (4, 0, True)
+    size_bytes = sum(map(len, (await bench.topic.ledger.read(EARLIEST, 6, 10_000)).data))
+    assert done.read_bytes == 2 * size_bytes, "once to see what stays, once to copy it"
+    left = bench.topic.ledger.compacted
+    assert (done.writes.entries, 0 < done.writes.size_bytes < size_bytes) == (2, True)
+    stats = topic_stats(bench.topic)
+    assert stats.compaction_writes is done.writes
+    assert (stats.compacted_entries, stats.compacted_bytes) == (2, left.size_bytes)
     assert COMPACTION_CURSOR not in bench.topic.subscriptions
 
 

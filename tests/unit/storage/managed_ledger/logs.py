@@ -8,11 +8,13 @@ from unit.storage.ledger.local.support import append as append_to
 
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.log_counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.entries import Entries
+from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
@@ -173,6 +175,7 @@ class Logs:
         self.tasks = Tasks("test")
         self.settings = ManagedLedgerSettings(**settings)
         self.saver = None  # The one of the last ``open``.
+        self.counts = LogCounts()
 
     async def open(self, name=NAME, *, cached=True, metadata=None):
         factory = ManagedLedgerFactory(
@@ -185,7 +188,7 @@ class Logs:
             offloader=self.offloader,
         )
         self.saver = factory.saver
-        return await factory.open(name)
+        return await factory.open(name, counts=self.counts)
 
     async def roll(self, ledger):
         """End the current ledger, as a rollover by age does."""
@@ -196,6 +199,17 @@ class Logs:
 def entries(count, *, start=0, size=1):
     """Distinct entries: their number, filled up with dots."""
     return [str(number).encode().ljust(size, b".") for number in range(start, start + count)]
+
+
+def reader_of(logs, ledger, cache=None):
+    """Another reader of an open log."""
+    return LogReader(
+        ledger.layout,
+        ledgers=logs.ledgers,
+        cache=logs.cache if cache is None else cache,
+        tasks=logs.tasks,
+        counts=logs.counts,
+    )
 
 
 async def append(ledger, data, traits=None):

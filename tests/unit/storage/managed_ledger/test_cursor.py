@@ -117,6 +117,7 @@ async def test_what_is_saved_is_not_saved_again(logs, ledger, cursor):
     acknowledge(cursor, places(0, 4))
     await logs.clock.advance(5)
     assert logs.metadata.paths_put.count(f"{PATH}/s") == 2, "once created, once saved"
+    assert logs.counts.cursors_saved == 1
     assert logs.saver.idle
 
 

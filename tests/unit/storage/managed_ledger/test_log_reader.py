@@ -3,12 +3,12 @@ import asyncio
 import pytest
 from google_crc32c import value as checksum
 from support.loop import until_idle
-from unit.storage.managed_ledger.logs import BYTES_MAX, append, data_of, entries
+from unit.storage.managed_ledger.logs import BYTES_MAX, append, data_of, entries, reader_of
 
 from magnetar.errors import CorruptEntry, LedgerNotFound
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.log_reader import READERS_MAX, LogReader
+from magnetar.storage.managed_ledger.log_reader import READERS_MAX
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ async def log(logs, ledger):
     await ledger.close()
     again = await logs.open()
     await append(again, entries(100, start=2500))
-    return LogReader(again.layout, ledgers=logs.ledgers, cache=logs.cache, tasks=logs.tasks)
+    return reader_of(logs, again)
 
 
 async def read(log, position, entries_max=10):
@@ -42,29 +42,29 @@ async def test_a_read_goes_on_at_the_next_entry_there_is(log):
 
 async def test_what_was_read_ahead_is_read_from_memory(logs, log):
     await read(log, (0, 0), 10)
-    cache = logs.cache
-    assert (cache.missed_entries, cache.hit_entries) == (1000, 0)
+    counts = logs.counts
+    assert (counts.missed_entries, counts.hit_entries) == (1000, 0)
     assert log.cached(Position(0, 10), 10, BYTES_MAX).data == entries(10, start=10)
     for first in range(0, 1000, 10):
         assert (await read(log, (0, first), 10)).data == entries(10, start=first)
-    assert (cache.missed_entries, cache.hit_entries) == (1000, 10 + 1000)
-    assert cache.hit_bytes == sum(map(len, [*entries(10, start=10), *entries(1000)]))
+    assert (counts.missed_entries, counts.hit_entries) == (1000, 10 + 1000)
+    assert counts.hit_bytes == sum(map(len, [*entries(10, start=10), *entries(1000)]))
     assert logs.ledgers.reads.passed == 1
 
 
 async def test_what_was_appended_counts_once_for_each_reader(logs, ledger):
     ledger.open_reader("reads", EARLIEST)
     await append(ledger, entries(10))
-    before = logs.cache.hit_entries, logs.cache.hit_bytes
+    before = logs.counts.hit_entries, logs.counts.hit_bytes
     for _ in range(2):
         run = await ledger.read(ledger.layout.first, 10, BYTES_MAX)
         assert len(run) == 10
-    now = logs.cache.hit_entries, logs.cache.hit_bytes
+    now = logs.counts.hit_entries, logs.counts.hit_bytes
     assert [then - at for at, then in zip(before, now, strict=True)] == [
         20,
         2 * sum(map(len, entries(10))),
     ]
-    assert logs.cache.missed_entries == 0
+    assert logs.counts.missed_entries == 0
 
 
 async def test_the_run_that_has_an_entry_is_found_in_memory(log):
@@ -90,7 +90,7 @@ async def test_a_read_that_another_did_not_bring_is_made(logs):
     """The read under way stops early, because entries are large."""
     again = await logs.open("public/default/persistent/large")
     await append(again, entries(4, size=2_000_000))
-    plain = LogReader(again.layout, ledgers=logs.ledgers, cache=EntryCache(0), tasks=logs.tasks)
+    plain = reader_of(logs, again, EntryCache(0))
     ledger_id = again.layout.open_id
     runs = await asyncio.gather(*(read(plain, (ledger_id, entry)) for entry in range(4)))
     assert [run.first_entry_id for run in runs] == [0, 1, 2, 3]
@@ -107,7 +107,7 @@ async def test_one_reader_who_gives_up_does_not_disturb_the_other(logs, log):
 
 async def test_without_memory_reads_still_work(logs, ledger):
     await append(ledger, entries(50))
-    log = LogReader(ledger.layout, ledgers=logs.ledgers, cache=EntryCache(0), tasks=logs.tasks)
+    log = reader_of(logs, ledger, EntryCache(0))
     assert [(await read(log, (0, first), 1)).data for first in range(50)] == [
         [entry] for entry in entries(50)
     ]
@@ -119,7 +119,7 @@ async def test_reads_do_not_go_beyond_what_was_answered(logs, ledger):
     under_way = logs.tasks.spawn("append", append(ledger, entries(5, start=5)))
     await until_idle()
     assert not under_way.done(), "the entries are durable, and their answer is on its way"
-    log = LogReader(ledger.layout, ledgers=logs.ledgers, cache=logs.cache, tasks=logs.tasks)
+    log = reader_of(logs, ledger)
     assert len(await read(log, (0, 0), 100)) == 5
 
 
@@ -145,6 +145,7 @@ async def test_damage_ahead_does_not_hurt_what_comes_before(logs, log):
     logs.ledgers.damaged_from = 2499
     with pytest.raises(CorruptEntry):
         await read(log, (0, 2499), 100)
+    assert logs.counts.reads_failed == 2
     logs.ledgers.damaged_from = 3
     assert (await read(log, (0, 4), 2)).data == entries(2, start=4)
 
@@ -192,7 +193,7 @@ async def test_few_ledgers_are_kept_open(logs):
     for index in range(READERS_MAX + 5):
         await append(ledger, entries(1, start=index))
         await logs.roll(ledger)
-    log = LogReader(ledger.layout, ledgers=logs.ledgers, cache=EntryCache(0), tasks=logs.tasks)
+    log = reader_of(logs, ledger, EntryCache(0))
     runs = [await read(log, (ledger_id, 0)) for ledger_id in ledger.layout.ledger_ids]
     assert data_of(runs) == entries(READERS_MAX + 5)
     newest = ledger.layout.ledger_ids[-1]
@@ -237,3 +238,4 @@ async def test_looking_at_a_damaged_entry_is_an_error(logs, log):
     logs.ledgers.damage, logs.ledgers.damaged_from = CorruptEntry("damaged"), 1300
     with pytest.raises(CorruptEntry):
         await log.first_where(lambda entry: int(entry) >= 1300)
+    assert logs.counts.reads_failed == 1

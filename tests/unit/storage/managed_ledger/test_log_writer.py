@@ -6,6 +6,7 @@ from unit.storage.managed_ledger.logs import append, entries
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST
+from magnetar.model.write_counts import LATENCIES_MS
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.log_writer import TRANSITIONS, WriterState
 
@@ -126,3 +127,17 @@ async def test_a_ledger_that_is_being_ended_takes_no_entries(logs, ledger):
     await rolling
     await until_idle()
     assert answers.heard == [(1, 0, type(None))]
+
+
+async def test_ledgers_count_by_how_long_it_took_to_begin_them(logs, ledger):
+    await append(ledger, entries(1))
+    logs.clock.move(logs.settings.ledger_age_max_s)
+    logs.ledgers.creates.close()
+    answers = start_append(ledger, entries(2))
+    await until_idle()
+    logs.clock.move(0.15)
+    logs.ledgers.creates.open()
+    await until_idle()
+    assert answers.heard == [(1, 0, type(None))]
+    counted = {LATENCIES_MS[at]: count for at, count in enumerate(logs.counts.switches) if count}
+    assert counted == {0.1: 1, 200: 1}, "the first one took no time"

@@ -148,6 +148,7 @@ async def test_an_append_that_fails_fails_all_behind_it(logs, ledger):
     logs.ledgers.appends.open()
     answers = await asyncio.gather(*appends, return_exceptions=True)
     assert [type(answer) for answer in answers] == [Fenced] * 3
+    assert logs.counts.appends_failed == 3
     assert ledger.fenced
     assert not ledger.takes_more
 
