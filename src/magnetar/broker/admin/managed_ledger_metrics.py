@@ -21,19 +21,23 @@ _SIZES: Final = (0, 128, 512, 1024, 2084, 4096, 16384, 102400, 1232896)
 _INDEX: Final = {column.name: at for at, column in enumerate(SUMMED)}
 _NOTHING: Final = LogCounts()
 _COUNTED: Final[Sequence[tuple[str, str, Callable[[LogCounts], float]]]] = (
-    ("AddEntryErrors", "entries that were not stored", attrgetter("appends_failed")),
-    ("ReadEntriesErrors", "reads that failed", attrgetter("reads_failed")),
+    ("pulsar_ml_AddEntryErrors", "entries that were not stored", attrgetter("appends_failed")),
+    ("pulsar_ml_ReadEntriesErrors", "reads that failed", attrgetter("reads_failed")),
     (
-        "ReadEntriesSucceeded",
+        "pulsar_ml_ReadEntriesSucceeded",
         "entries that were read",
         lambda its: its.hit_entries + its.missed_entries,
     ),
     (
-        "ReadEntriesOpsCacheMissesRate",
+        "pulsar_ml_ReadEntriesOpsCacheMissesRate",
         "entries that were read from disk in a second",
         attrgetter("missed_entries"),
     ),
-    ("MarkDeleteRate", "cursors that were saved in a second", attrgetter("cursors_saved")),
+    (
+        "pulsar_ml_MarkDeleteRate",
+        "cursors that were saved in a second",
+        attrgetter("cursors_saved"),
+    ),
 )
 
 
@@ -75,21 +79,26 @@ def of_namespaces(
     """What the logs of each namespace do; ``sums``: the values of ``SUMMED`` of open topics."""
     cluster, period_s, counted = admin.cluster, admin.metrics.interval_s, admin.rates.logs
     for name, (summed, divisor) in {
-        "AddEntryBytesRate": ("pulsar_entry_size_sum", period_s),
-        "AddEntryWithReplicasBytesRate": ("pulsar_entry_size_sum", period_s),
-        "AddEntryMessagesRate": ("pulsar_storage_write_rate", 1),
-        "AddEntrySucceed": ("pulsar_entry_size_count", 1),
-        "NumberOfMessagesInBacklog": ("pulsar_msg_backlog", 1),
-        "ReadEntriesBytesRate": ("pulsar_throughput_out", 1),
-        "ReadEntriesRate": ("pulsar_storage_read_rate", 1),
-        "StoredMessagesSize": ("pulsar_storage_logical_size", 1),
+        "pulsar_ml_AddEntryBytesRate": ("pulsar_entry_size_sum", period_s),
+        "pulsar_ml_AddEntryWithReplicasBytesRate": ("pulsar_entry_size_sum", period_s),
+        "pulsar_ml_AddEntryMessagesRate": ("pulsar_storage_write_rate", 1),
+        "pulsar_ml_AddEntrySucceed": ("pulsar_entry_size_count", 1),
+        "pulsar_ml_NumberOfMessagesInBacklog": ("pulsar_msg_backlog", 1),
+        "pulsar_ml_ReadEntriesBytesRate": ("pulsar_throughput_out", 1),
+        "pulsar_ml_ReadEntriesRate": ("pulsar_storage_read_rate", 1),
+        "pulsar_ml_StoredMessagesSize": ("pulsar_storage_logical_size", 1),
     }.items():
         at = _INDEX[summed]
         values = {namespace: its[at] / divisor for namespace, its in sums.items()}
         yield _family(cluster, name, SUMMED[at].about, values)
     for name, first, edges, unit in (
-        ("AddEntryLatencyBuckets", "pulsar_storage_write_latency_le_0_5", _LATENCIES_MS, "ms"),
-        ("EntrySizeBuckets", "pulsar_entry_size_le_128", _SIZES, "bytes"),
+        (
+            "pulsar_ml_AddEntryLatencyBuckets",
+            "pulsar_storage_write_latency_le_0_5",
+            _LATENCIES_MS,
+            "ms",
+        ),
+        ("pulsar_ml_EntrySizeBuckets", "pulsar_entry_size_le_128", _SIZES, "bytes"),
     ):
         at = _INDEX[first]
         buckets = {namespace: its[at : at + len(edges)] for namespace, its in sums.items()}
@@ -103,13 +112,15 @@ def of_namespaces(
         yield _family(cluster, name, f"{about}, {PERIOD}", values)
     switches = {namespace: latency_buckets(its.switches) for namespace, its in logs.items()}
     about = f"ledgers that were begun by ms, {PERIOD}"
-    yield from _buckets(cluster, "LedgerSwitchLatencyBuckets", about, _LATENCIES_MS, switches)
+    yield from _buckets(
+        cluster, "pulsar_ml_LedgerSwitchLatencyBuckets", about, _LATENCIES_MS, switches
+    )
 
 
 def _family(
     cluster: str, name: str, about: str, values: Mapping[NamespaceName, float]
 ) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"pulsar_ml_{name}", about, labels=["cluster", "namespace"])
+    family = GaugeMetricFamily(name, about, labels=["cluster", "namespace"])
     for namespace, value in values.items():
         family.add_metric([cluster, str(namespace)], value)
     return family
@@ -123,9 +134,7 @@ def _buckets(
     counts: Mapping[NamespaceName, Sequence[float]],
 ) -> Iterator[Metric]:
     """The buckets between the edges, and the one above them, as a metric of its own."""
-    family = GaugeMetricFamily(
-        f"pulsar_ml_{name}", about, labels=["cluster", "namespace", "quantile"]
-    )
+    family = GaugeMetricFamily(name, about, labels=["cluster", "namespace", "quantile"])
     for namespace, its in counts.items():
         for at, (low, high) in enumerate(pairwise(edges)):
             family.add_metric([cluster, str(namespace), f"{low}_{high}"], its[at])

@@ -37,8 +37,3 @@ def decode_compacted(stored: bytes) -> CompactedEntry:
         raise CorruptEntry(f"An entry of {len(stored)} bytes in a compacted ledger: compact again")
     ledger_id, entry_id, checksum = _HEAD.unpack_from(stored)
     return CompactedEntry(Position(ledger_id, entry_id), stored[_HEAD.size :], checksum)
-
-
-def compacted_position(stored: bytes) -> Position:
-    """Return where an entry was in its log. Raises CorruptEntry."""
-    return decode_compacted(stored).position

@@ -151,7 +151,13 @@ class LogWriter:
             and not self._later
             and not current.writer.over_limit
             and self._list.ownership is _OWNED
-            and not self._has_had_enough(current)
+            and (
+                (  # Asked first, as every append is: it is true of nearly all.
+                    self._clock.now() < current.young_until
+                    and self._list.layout.open_size_bytes < self._settings.ledger_size_max
+                )
+                or not self._has_had_enough(current)
+            )
         ):
             return current
         return None
@@ -270,11 +276,8 @@ class LogWriter:
         return self._current is not None and self._has_had_enough(self._current)
 
     def _has_had_enough(self, current: _Current) -> bool:
-        layout, limits, now = self._list.layout, self._settings, self._clock.now()
-        if now < current.young_until and layout.open_size_bytes < limits.ledger_size_max:
-            return False
-        age_s = now - current.began_at
-        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, limits)
+        layout, age_s = self._list.layout, self._clock.now() - current.began_at
+        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
         """Change the current ledger in a task of its own, so that it is not cancelled half-way."""
