@@ -2,6 +2,7 @@ import asyncio
 import json
 
 import pytest
+from support.loop import GIVE_UP_S
 
 from magnetar.broker.addresses import listen
 from magnetar.broker.admin import server as http_server
@@ -215,14 +216,14 @@ async def test_a_body_that_goes_on_ends_with_the_credentials_of_its_reader():
 async def test_who_sends_no_whole_request_does_not_keep_its_place(monkeypatch, begun):
     monkeypatch.setattr(http_server, "IDLE_S", 0.1)
     server = await AdminServer.start(Router([], None), listening(), Tasks("test"))
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(GIVE_UP_S):
         assert (await raw(server, begun))[2] == b""  # It is closed, or this would hang.
     await server.close()
 
 
 async def test_who_never_ends_a_body_is_told_so(monkeypatch, server):
     monkeypatch.setattr(http_server, "BODY_TIMEOUT_S", 0.1)
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(GIVE_UP_S):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"PUT /echo/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
         assert (await reader.readline()).startswith(b"HTTP/1.1 408")
@@ -283,7 +284,7 @@ async def test_who_reads_nothing_of_a_stream_or_goes_is_let_go(monkeypatch, ends
     await reader.readuntil(b"\r\n")
     if ends == "goes":
         writer.transport.abort()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(GIVE_UP_S):
         await stream.closed.wait()
     writer.close()
     await server.close()

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from support.clock import ManualClock
+from support.loop import GIVE_UP_S
 from support.tokens import token
 from support.web import serving
 
@@ -110,7 +111,7 @@ async def test_who_shows_an_unknown_key_has_nobody_else_wait():
         await clock.advance(UNKNOWN_KEY_S)
         stranger = asyncio.create_task(who(keys, signed(SECOND, "made up")))
         await hangs.wait()
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(GIVE_UP_S):
             assert await who(keys, signed(FIRST, "first")) == Identity("me")
         goes_on.set()
         with pytest.raises(NotAuthenticated):
