@@ -95,10 +95,10 @@ def test_it_runs_as_the_role_that_it_is_given(secured, words, tmp_path):
             stderr=subprocess.STDOUT,
         )
         try:
-            assert output.receive(30).data == b"42"
+            assert output.receive(60).data == b"42"
         finally:
             process.send_signal(signal.SIGINT)
-            said, _ = process.communicate(timeout=30)
+            said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert token("app").encode() not in said
 

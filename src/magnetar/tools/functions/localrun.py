@@ -126,21 +126,22 @@ def localrun(*, use_tls: bool, **given: Any) -> None:
     connection = _connection(given, use_tls=use_tls)
     config = checked(given)
     options = connection.options
+    error = None
     with contextlib.ExitStack() as stack:
         client = stack.enter_context(blocking.Client(**connection.client))
-        running = stack.enter_context(
-            LocalRun(client, config, admin_url=connection.admin_url, options=options)
-        )
-        inputs = ", ".join(config.input_specs)
-        click.echo(f"{config.fqfn} runs, from {inputs} to {config.output}. Ctrl-C stops it.")
         before = signal.signal(signal.SIGTERM, _interrupted)
         stack.callback(signal.signal, signal.SIGTERM, before)
-        try:
+        try:  # From here on it may have messages.
+            running = stack.enter_context(
+                LocalRun(client, config, admin_url=connection.admin_url, options=options)
+            )
+            inputs = ", ".join(config.input_specs)
+            click.echo(f"{config.fqfn} runs, from {inputs} to {config.output}. Ctrl-C stops it.")
             while not running.wait(1.0):
                 pass
+            error = running.error
         except KeyboardInterrupt:
             click.echo("Stopping: it finishes what it is at.")
-        error = running.error
     if error is not None:
         raise InvalidValue(f"{config.fqfn} has ended: {error}")
 
