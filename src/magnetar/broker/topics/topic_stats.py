@@ -90,6 +90,9 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
     first = consumers[0].request if consumers else None
     key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
     blocked = subscription.blocked_reason() if subscription.backlog else None
+    strategy = dispatch.strategy if dispatch else None
+    # Of all consumers at once: each has a hundred ranges, and finding them passes over all.
+    ranges = strategy.ranges.ranges() if isinstance(strategy, KeyShared) else {}
     stats = SubscriptionStats(
         type=subscription.type,
         durable=subscription.durable,
@@ -111,7 +114,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         last_flow_ms=totals.last_flow_ms,
         last_acked_ms=totals.last_acked_ms,
         last_consumed_ms=subscription.wall_ms_at(totals.delivered_at),
-        consumers=[_consumer(consumer, subscription) for consumer in consumers],
+        consumers=[_consumer(each, subscription, ranges.get(each, [])) for each in consumers],
         properties=dict(subscription.properties),
     )
     if isinstance(subscription, PersistentSubscription):
@@ -134,14 +137,16 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
     return stats
 
 
-def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
+def _consumer(
+    consumer: Consumer, subscription: Subscription, owned: list[tuple[int, int]]
+) -> ConsumerStats:
     totals = consumer.totals
     strategy = subscription.dispatch.strategy if subscription.dispatch else None
     ranges = None
     draining: list[tuple[int, int, int]] = []
     cleared = 0
     if isinstance(strategy, KeyShared):
-        ranges = strategy.ranges.ranges().get(consumer, [])
+        ranges = owned
         draining += strategy.draining.of(consumer)
         cleared = strategy.draining.cleared_by(consumer)
     return ConsumerStats(
