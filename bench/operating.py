@@ -1,110 +1,188 @@
-"""What looking costs: latency of publishing with the console's events open and metrics scraped.
+"""What looking costs: latency of publishing with the console open and metrics scraped each second.
 
-    python -m bench.operating [--topics 1] [--rate 500] [--rounds 7] [--seconds 1]
+    python -m bench.operating [--topics 1] [--rate 1000] [--pairs 10] [--durability fsync]
 
-One broker and one producer; rounds with nobody looking and rounds with a listener to the events of
-the topic and a scrape each second take turns; the figures are medians of rounds. Another process
-does the looking.
+One broker and one producer, which sends at a steady rate from the first slice to the last, however
+long answers take; sizes and keys vary. In slices nobody looks, or somebody does, in turn: listens
+to the events of the topic, and scrapes the metrics of all open topics each second. Latencies are
+pooled by side, and the ratio of their quantiles has an interval by bootstrap (``alternating.py``).
+With ``--nobody`` nobody looks in either side: so far the ratio is from 1 by chance.
 """
 
-import argparse
 import asyncio
+import os
+import select
 import subprocess
 import sys
 import tempfile
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from time import perf_counter
+
+import click
 
 from magnetar import Client
-from magnetar.testing.processes import BrokerProcess
 
-LOOK = """
-import sys, threading, time, urllib.request
-url, on = sys.argv[1], threading.Event()
-def listen():
-    while True:
-        on.wait()
-        with urllib.request.urlopen(
-            f"{url}/admin/v2/magnetar/events?topic=persistent://public/default/t0"
-        ) as told:
-            while on.is_set() and told.readline():
-                pass
-def scrape():
-    while True:
-        on.wait()
-        began = time.monotonic()
-        urllib.request.urlopen(f"{url}/metrics/").read()
-        time.sleep(max(1 - (time.monotonic() - began), 0))
-for work in (listen, scrape):
-    threading.Thread(target=work, daemon=True).start()
-for line in sys.stdin:
-    on.set() if line == "on\\n" else on.clear()
-"""
+from .alternating import Slice, order, quantile_s, ratio
+from .broker import Broker, Magnetar
+from .cases import KIB, Case
+from .open_loop import OpenLoop
+from .table import table
+
+WARM_UP_S = 2.0
+STEP_S = 0.02
+"""So often it is looked whether the next slice may begin."""
+SETTLE_S = 0.1
+"""What is sent so soon after a change counts for neither side."""
+MOST = 1.10
+SHARES = (0.5, 0.9, 0.99)
+SIDES = ("nobody looks", "events, and a scrape each second")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--topics", type=int, default=1, help="open topics with a subscription")
-    parser.add_argument("--rate", type=int, default=500, help="messages in a second")
-    parser.add_argument("--rounds", type=int, default=7, help="of each kind")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of a round")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, BrokerProcess(Path(folder)) as broker:
-        look = [sys.executable, "-c", LOOK, broker.web_url]
-        with subprocess.Popen(look, stdin=subprocess.PIPE, text=True) as looking:
+@dataclass(slots=True)
+class Turn:
+    """One slice: the sends from ``first`` to ``stop`` - 1, and what the broker used of a core."""
+
+    side: int
+    first: int
+    stop: int
+    cpu_share: float
+
+
+class Turns(OpenLoop):
+    """An open loop that goes on while somebody looks and nobody does, in turn."""
+
+    def __init__(self, broker: Broker, case: Case) -> None:
+        super().__init__(broker, case)
+        self._started = 0.0
+        self._count = 0  # Sends so far.
+
+    def take(
+        self, sides: list[int], seconds: float, looking: "subprocess.Popen[str]"
+    ) -> list[Turn]:
+        """Send without a pause; ``looking`` is told when to look, for sides that are not 0."""
+        self._publisher.go()
+        self._started = time.perf_counter() + 0.01
+        self._go_on(WARM_UP_S)
+        turns = []
+        for side in sides:
+            self._tell(looking, "on" if side else "off")
+            self._go_on(SETTLE_S)
+            first, began, cpu_s = self._count, time.perf_counter(), self._broker.cpu_s()
+            self._go_on(seconds)
+            cpu_s, took_s = self._broker.cpu_s() - cpu_s, time.perf_counter() - began
+            turns.append(Turn(side, first, self._count, cpu_s / took_s))
+        self._tell(looking, "off")
+        self._wait_for(self._count)
+        return turns
+
+    def _go_on(self, seconds: float) -> None:
+        self._count += int(seconds * self._case.rate)
+        self._send_until(self._started, self._count)
+
+    def _tell(self, looking: "subprocess.Popen[str]", what: str) -> None:
+        """Send on until the looker does what it is told."""
+        assert looking.stdin is not None
+        assert looking.stdout is not None
+        looking.stdin.write(f"{what}\n")
+        looking.stdin.flush()
+        while not select.select([looking.stdout], [], [], 0)[0]:
+            self._go_on(STEP_S)
+        if not looking.stdout.readline():
+            raise click.ClickException("who looks at the broker has ended")
+
+    def latencies(self, turn: Turn) -> Iterator[float]:
+        """From when each send of a turn was meant to go, to its receipt."""
+        number = turn.first
+        at = bisect_left(self._receipts, turn.first + 1, key=lambda pair: pair[1])
+        for when, by_then in self._receipts[at:]:
+            while number < min(by_then, turn.stop):
+                yield when - self._started - number / self._case.rate
+                number += 1
+            if number == turn.stop:
+                return
+
+
+async def open_topics(url: str, count: int) -> None:
+    """Topics with a subscription each, which stay open."""
+    async with Client(url) as client:
+        for number in range(count):
+            await (await client.subscribe(f"looked-at-{number}", "s")).close()
+
+
+@click.command()
+@click.option("--topics", default=1, show_default=True, help="Open topics.")
+@click.option("--rate", default=1000, show_default=True, help="Messages in a second.")
+@click.option("--size", default=KIB, show_default=True, help="Of a message, 30 % more or less.")
+@click.option("--pairs", default=10, show_default=True, help="Slices of each side.")
+@click.option("--seconds", default=2.0, show_default=True, help="Of a slice.")
+@click.option("--durability", default="fsync", show_default=True)
+@click.option("--nobody", is_flag=True, help="Nobody looks in either side.")
+@click.option("--first", is_flag=True, help="Go before what else runs here; it needs to be root.")
+@click.option("--folder", help="Where the broker's data is, such as /dev/shm for no disk's noise.")
+def main(
+    *,
+    topics: int,
+    rate: int,
+    size: int,
+    pairs: int,
+    seconds: float,
+    durability: str,
+    nobody: bool,
+    first: bool,
+    folder: str | None,
+) -> None:
+    """Measure and compare."""
+    if first:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))  # All that it starts has it, too.
+    case = Case("looked at", size=size, keys=1000, rate=rate)
+    sides = order(pairs)
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as data,
+        Magnetar(Path(data), durability) as broker,
+    ):
+        asyncio.run(open_topics(broker.url, topics - 1))
+        loop = Turns(broker, case)
+        look = [sys.executable, "-m", "bench.looker", broker.web_url, loop.topics[0]]
+        if nobody:
+            look.append("nobody")
+        with subprocess.Popen(
+            look, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as looking:
             try:
-                asyncio.run(measure(broker.service_url, looking, options))
+                turns = loop.take(sides, seconds, looking)
+                scrapes, _ = looking.communicate()
             finally:
                 looking.kill()
+        slices = [Slice(loop.latencies(turn)) for turn in turns]
+        loop.close()
+    click.echo(
+        f"{topics} topics, {rate} messages/s of {size} B, durability {durability}, "
+        f"{pairs} pairs of slices of {seconds:g} s; {scrapes.strip() or 'no scrapes'}"
+    )
+    click.echo(report(turns, slices))
 
 
-async def measure(url: str, looking: "subprocess.Popen[str]", options: argparse.Namespace) -> None:
-    found: dict[str, list[list[float]]] = {"off": [], "on": []}
-    assert looking.stdin is not None
-    async with Client(url) as client:
-        producer = await client.create_producer("t0", batching=False)
-        for number in range(options.topics):
-            await (await client.subscribe(f"t{number}", "s")).close()
-        await round_of(producer, options)  # To warm up.
-        for _ in range(options.rounds):
-            for kind in ("off", "on"):
-                looking.stdin.write(f"{kind}\n")
-                looking.stdin.flush()
-                await asyncio.sleep(0.2)
-                found[kind].append(await round_of(producer, options))
-    print(f"{options.topics} topics, {options.rate} messages/s, {options.rounds} rounds of each")
-    p99_ms = {}
-    for kind, what in (("off", "nobody looks"), ("on", "events and a scrape each second")):
-        p50, p90, p99_ms[kind] = (
-            median(quantile(times, share) * 1000 for times in found[kind])
-            for share in (0.5, 0.9, 0.99)
-        )
-        print(f"{what:32} p50 {p50:.2f} ms  p90 {p90:.2f} ms  p99 {p99_ms[kind]:.2f} ms")
-    print(f"p99 with, of p99 without: {p99_ms['on'] / p99_ms['off']:.2f} (medians of rounds)")
-
-
-async def round_of(producer: object, options: argparse.Namespace) -> list[float]:
-    """The latencies of sends at a steady rate."""
-    times: list[float] = []
-
-    async def send() -> None:
-        began = perf_counter()
-        await producer.send(b"x" * 100)  # type: ignore[attr-defined]
-        times.append(perf_counter() - began)
-
-    began, sends = perf_counter(), []
-    for number in range(int(options.rate * options.seconds)):
-        delay_s = began + number / options.rate - perf_counter()
-        if delay_s > 0:
-            await asyncio.sleep(delay_s)
-        sends.append(asyncio.create_task(send()))
-    await asyncio.gather(*sends)
-    return times
-
-
-def quantile(times: list[float], share: float) -> float:
-    return sorted(times)[min(int(len(times) * share), len(times) - 1)]
+def report(turns: list[Turn], slices: list[Slice]) -> str:
+    """Quantiles of both sides, their ratios, and whether the last one is small enough."""
+    rows = []
+    for side, name in enumerate(SIDES):
+        mine = [index for index, turn in enumerate(turns) if turn.side == side]
+        its = [slices[index] for index in mine]
+        times = [f"{quantile_s(its, share) * 1000:.2f} ms" for share in SHARES]
+        cpu = sum(turns[index].cpu_share for index in mine) / len(mine)
+        rows.append([name, *times, f"{cpu:.0%}"])
+    pairs = []
+    for one, other in zip(range(0, len(turns), 2), range(1, len(turns), 2), strict=True):
+        first, second = (one, other) if turns[one].side == 0 else (other, one)
+        pairs.append((slices[first], slices[second]))
+    found = [ratio(pairs, share) for share in SHARES]
+    rows.append(["the second, of the first", *(f"{each.value:.2f}" for each in found), ""])
+    rows.append(["95 % of draws", *(f"{each.low:.2f} to {each.high:.2f}" for each in found), ""])
+    heads = ["", *(f"p{share * 100:g}" for share in SHARES), "broker's CPU"]
+    return f"{table(heads, rows)}\np99: {found[-1].verdict(MOST)}"
 
 
 if __name__ == "__main__":

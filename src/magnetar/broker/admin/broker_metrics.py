@@ -7,7 +7,7 @@ import gc
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -288,17 +288,17 @@ class BrokerMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Some families, as a collector of the library."""
+class _Alone:
+    """A family, as a collector of the library."""
 
-    families: Iterator[Metric]
+    family: Metric
 
     def collect(self) -> Iterator[Metric]:
-        return self.families
+        yield self.family
 
 
 def encoded(admin: AdminServices, seen: Seen, accept: str) -> tuple[Iterator[bytes], str]:
-    """All families in the format that a client accepts, in parts, and its content type."""
+    """All families in the format that a client accepts, one by one, and its content type."""
     encode, content_type = choose_encoder(accept)
-    parts = BrokerMetrics(admin, seen).parts()
-    return (encode(_Part(part)).removesuffix(END) for part in parts), content_type
+    families = chain.from_iterable(BrokerMetrics(admin, seen).parts())
+    return (encode(_Alone(each)).removesuffix(END) for each in families), content_type

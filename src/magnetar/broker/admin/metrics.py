@@ -5,12 +5,14 @@ Nothing is computed before somebody asks.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import chain
 from typing import Final
 
 from magnetar.broker.admin import topic_metrics
 from magnetar.broker.admin.exposition import Table, labels_of, lines
+from magnetar.broker.admin.overview import PAUSE_S
 from magnetar.broker.admin.rates import (
     NO_RATES,
     TopicRates,
@@ -29,6 +31,8 @@ from magnetar.model.system_topics import is_system_topic
 
 WORK_S: Final = 0.0005
 """Others get the event loop after so much work."""
+PIECE_BYTES: Final = 64 * 1024
+"""So much of the answer is written at once, and a little more."""
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
 
@@ -86,10 +90,22 @@ class _Scrape:
                 self._namespace.add(labels_of(**self._labels(namespace)), its)
 
     async def pieces(self, head: Iterable[bytes], end: bytes) -> AsyncIterator[bytes]:
-        """The answer; ``head`` has the metrics of the broker."""
-        for part in head:
-            yield part
+        """The answer; ``head`` has the metrics of the broker.
+
+        To write a piece costs more than to make most lines, so many go together.
+        """
+        waiting, size = [], 0
+        for part in chain(head, self._lines(), (end,)):
+            waiting.append(part)
+            size += len(part)
+            if size >= PIECE_BYTES:
+                yield b"".join(waiting)
+                waiting, size = [], 0
             await self._give_way()
+        yield b"".join(waiting)
+
+    def _lines(self) -> Iterator[bytes]:
+        """Of all topics, and of what they have."""
         tables = (
             self._topic,
             self._namespace,
@@ -101,11 +117,7 @@ class _Scrape:
             self._producer,
             self._consumer,
         )
-        for piece in lines(tables):
-            yield piece.encode()
-            await self._give_way()
-        if end:
-            yield end
+        return map(str.encode, lines(tables))
 
     def _note(self, name: TopicName, topic: Topic, ages: dict[str, float]) -> None:
         settings = self._admin.metrics
@@ -200,5 +212,5 @@ class _Scrape:
     async def _give_way(self) -> None:
         """Let others have the event loop, if this has had it for long."""
         if self._clock.now() - self._turn_began >= WORK_S:
-            await self._clock.sleep(0)
+            await self._clock.sleep(PAUSE_S)
             self._turn_began = self._clock.now()

@@ -28,6 +28,8 @@ WINDOW_S: Final = 60.0
 SYNCS_MIN: Final = 20
 """Of fewer the quantiles say nothing about a disk."""
 TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
+PAUSE_S: Final = 0.001
+"""So long: the thread of the log needs the interpreter, which a busy loop leaves to nobody."""
 
 _Totals: TypeAlias = tuple[int, int, int, int]
 _NOTHING: Final[_Totals] = (0, 0, 0, 0)
@@ -210,7 +212,7 @@ class Overview:
                 sums = found.sums[name.namespace] = NamespaceSums()
             found.totals[name] = _add_topic(sums, topic, before.get(name, _NOTHING))
             if count % TOPICS_PER_TURN == 0:
-                await self._clock.sleep(0)
+                await self._clock.sleep(PAUSE_S)
         return found
 
     def _noted(self, found: _Found, namespaces: list[NamespaceName], disk: Disk | None) -> Look:
