@@ -53,6 +53,14 @@ def differences(exchange, answer, ledgers):
     return found + list(strays(recorded, ours, "body", ledgers))
 
 
+def of_values_alone(found):
+    """Whether these are values alone: status, and names and types of fields, are the same."""
+    return all(
+        at.startswith("body") and "nothing" not in (theirs, ours) and kind(theirs) is kind(ours)
+        for at, theirs, ours in found
+    )
+
+
 def said_without_a_reason(exchange):
     """An error that Pulsar leaves to its servlet container or its parser: a page, text, nothing.
 

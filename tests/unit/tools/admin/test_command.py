@@ -253,7 +253,8 @@ def test_what_is_not_set_is_said_beside_the_answer(pulsar_admin, value):
 
 
 @pytest.mark.parametrize(
-    "line", ["coordinators-list", "abort-transaction -m 0 -l 1", "pending-ack-stats -t t -s s"]
+    "line",
+    ["coordinators-list", "abort-transaction -m 0 -l 1", "scale-transactionCoordinators -r 2"],
 )
 def test_transactions_are_not_there_and_a_line_says_so(pulsar_admin, line):
     with pytest.raises(NotReady, match=r"^This Broker is not .* has no transactions yet.*\)$"):

@@ -1,13 +1,20 @@
-"""Transactions: this broker coordinates none, and says so to whoever asks about them."""
+"""Transactions: this broker coordinates none.
 
-from typing import Any, Final
+What is asked of something that is not there, a topic or a transaction, is answered with 404, and
+what a topic without transactions would say is said. What takes a coordinator is answered with 503.
+"""
 
+from typing import Any, Final, NoReturn
+
+from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
+from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
+from magnetar.errors import NotFound, SubscriptionNotFound, TopicNotFound
 
-OFF: Final = (
+_OFF: Final = (
     "This Broker is not configured with transactionCoordinatorEnabled=true."
     " Magnetar has no transactions yet, and does not start with it."
 )
@@ -15,44 +22,109 @@ OFF: Final = (
 
 
 async def off(_admin: Any, _request: Request) -> Reply:
-    """Refuse, whatever is asked, before anything of it is read."""
-    raise Rejection(503, OFF)
+    raise Rejection(503, _OFF)
 
 
-_ALL: Final = "/admin/v3/transactions"
-_TOPIC: Final = "{tenant}/{namespace}/{topic}"
-_SUBSCRIPTION: Final = f"{_TOPIC}/{{subscription}}"
-_ID: Final = "{most}/{least}"
-_OF_SUPERUSERS: Final = (
-    ("GET", "coordinators"),
-    ("GET", "coordinatorStats"),
-    ("GET", "coordinatorInternalStats/{coordinator}"),
-    ("GET", f"transactionMetadata/{_ID}"),
-    ("GET", "slowTransactions/{timeout}"),
-    ("POST", f"abortTransaction/{_ID}"),
-)
-_OF_TENANT_ADMINS: Final = (
-    ("GET", f"transactionBufferStats/{_TOPIC}"),
-    ("GET", f"transactionBufferInternalStats/{_TOPIC}"),
-    ("GET", f"pendingAckStats/{_SUBSCRIPTION}"),
-    ("GET", f"pendingAckInternalStats/{_SUBSCRIPTION}"),
-    ("GET", f"transactionInBufferStats/{_TOPIC}/{_ID}"),
-    ("GET", f"transactionInPendingAckStats/{_SUBSCRIPTION}/{_ID}"),
-    ("GET", f"positionStatsInPendingAck/{_SUBSCRIPTION}/{{ledger}}/{{entry}}"),
-)
+async def transaction(_admin: Any, request: Request) -> Reply:
+    most, least = (arguments.integer(request, each) for each in ("most", "least"))
+    raise NotFound(f"The transaction with this txdID `({most},{least})`not found: {_OFF}")
+
+
+@reads(Query("coordinatorId", "integer"))
+async def coordinators(_admin: Any, request: Request) -> Reply:
+    coordinator = arguments.parameter(request, "coordinatorId")
+    if coordinator is not None:
+        _no_coordinator(coordinator)
+    raise Rejection(503, _OFF)
+
+
+async def coordinator(_admin: Any, request: Request) -> Reply:
+    _no_coordinator(arguments.integer(request, "coordinator"))
+
+
+def _no_coordinator(number: int) -> NoReturn:
+    raise NotFound(f"Transaction coordinator not found! coordinator id : {number}: {_OFF}")
+
+
+async def slow(_admin: Any, request: Request) -> Reply:
+    arguments.integer(request, "timeout")
+    return shown({})
+
+
+async def of_topic(admin: AdminServices, request: Request) -> Reply:
+    await _find(admin, request)
+    raise Rejection(503, _OFF)
+
+
+async def in_buffer(admin: AdminServices, request: Request) -> Reply:
+    """Answer as for a transaction that nobody has heard of."""
+    await _find(admin, request)
+    return shown({"aborted": False})
+
+
+async def in_pending_acks(admin: AdminServices, request: Request) -> Reply:
+    await _find(admin, request)
+    return shown({})
+
+
+async def position(admin: AdminServices, request: Request) -> Reply:
+    await _find(admin, request)
+    return shown({"state": "NotInPendingAck"})
+
+
+async def scale(_admin: Any, request: Request) -> Reply:
+    if arguments.number(request) <= 0:
+        raise Rejection(
+            406,
+            "Number of transaction coordinators should be more than the current number of "
+            "transaction coordinator",
+        )
+    raise Rejection(503, _OFF)
+
+
+async def _find(admin: AdminServices, request: Request) -> None:
+    """The topic, and the subscription where there is one. Raises TopicNotFound and the like."""
+    name = arguments.topic(request)
+    if not await admin.access.exists(name):
+        raise TopicNotFound(f"Topic not found {name}")
+    if "subscription" in request.segments:
+        asked = arguments.subscription(request)
+        if asked not in (await admin.access.open(name)).subscriptions:
+            raise SubscriptionNotFound(f"{name} not found subscription : {asked}")
+
+
+_ALL = "/admin/v3/transactions"
+_TOPIC = "{tenant}/{namespace}/{topic}"
+_SUBSCRIPTION = f"{_TOPIC}/{{subscription}}"
+_ID = "{most}/{least}"
 ROUTES: Final = (
     *(
-        Route(method, f"{_ALL}/{path}", off, access=access)
-        for access, paths in (
-            (Access.SUPERUSER, _OF_SUPERUSERS),
-            (Access.TENANT_ADMIN, _OF_TENANT_ADMINS),
+        Route("GET", f"{_ALL}/{path}", handler, access=Access.SUPERUSER)
+        for path, handler in (
+            ("coordinators", off),
+            ("coordinatorStats", coordinators),
+            ("coordinatorInternalStats/{coordinator}", coordinator),
+            (f"transactionMetadata/{_ID}", transaction),
+            ("slowTransactions/{timeout}", slow),
         )
-        for method, path in paths
     ),
+    *(
+        Route("GET", f"{_ALL}/{path}", handler, access=Access.TENANT_ADMIN)
+        for path, handler in (
+            (f"transactionBufferStats/{_TOPIC}", of_topic),
+            (f"transactionBufferInternalStats/{_TOPIC}", of_topic),
+            (f"pendingAckStats/{_SUBSCRIPTION}", of_topic),
+            (f"pendingAckInternalStats/{_SUBSCRIPTION}", of_topic),
+            (f"transactionInBufferStats/{_TOPIC}/{_ID}", in_buffer),
+            (f"transactionInPendingAckStats/{_SUBSCRIPTION}/{_ID}", in_pending_acks),
+            (f"positionStatsInPendingAck/{_SUBSCRIPTION}/{{ledger}}/{{entry}}", position),
+        )
+    ),
+    Route("POST", f"{_ALL}/abortTransaction/{_ID}", off, access=Access.SUPERUSER),
     Route(
         "POST",
         f"{_ALL}/transactionCoordinator/replicas",
-        off,
+        scale,
         takes=(JSON,),
         access=Access.SUPERUSER,
     ),

@@ -1,32 +1,40 @@
-"""What Pulsar answers is in tests/golden/admin/coordinator_off.jsonl; here is what it is not asked.
-
-Whatever stands in a path, and whether the topic is there or not: it is 503, as of a live Pulsar
-4.0.7 with ``transactionCoordinatorEnabled=false``.
-"""
+"""The answers are in tests/golden/admin/exchanges.jsonl; here is what was not recorded."""
 
 import pytest
 
-from magnetar.broker.admin.routes.transactions import ROUTES
+ALL = "/admin/v3/transactions"
+OFF = (
+    "This Broker is not configured with transactionCoordinatorEnabled=true."
+    " Magnetar has no transactions yet, and does not start with it."
+)
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("method", "path", "body"),
     [
-        "transactionMetadata/a/b",
-        "slowTransactions/abc",
-        "coordinatorInternalStats/x",
-        "transactionBufferStats/public/default/absent",
-        "pendingAckStats/public/absent/t/s",
+        ("GET", "coordinators", None),
+        ("GET", "coordinatorStats", None),
+        ("GET", "transactionBufferStats/public/default/t", None),
+        ("POST", "abortTransaction/0/1", None),
+        ("POST", "transactionCoordinator/replicas", 2),
     ],
 )
-async def test_a_question_about_transactions_is_answered_with_503_and_why(world, path):
-    answer = await world.ask("GET", f"/admin/v3/transactions/{path}")
-    assert answer.status == 503
-    assert answer.reason == (
-        "This Broker is not configured with transactionCoordinatorEnabled=true."
-        " Magnetar has no transactions yet, and does not start with it."
-    )
+async def test_there_is_nobody_to_coordinate_transactions(world, method, path, body):
+    await world.topic("persistent://public/default/t")
+    answer = await world.ask(method, f"{ALL}/{path}", body)
+    assert (answer.status, answer.reason) == (503, OFF)
 
 
-def test_all_routes_have_the_one_handler():
-    assert len({route.handler for route in ROUTES}) == 1
+@pytest.mark.parametrize(
+    ("method", "path", "words"),
+    [
+        ("GET", "transactionMetadata/0/1", "`(0,1)`not found: This Broker"),
+        ("GET", "coordinatorStats?coordinatorId=0", "coordinator id : 0: This Broker"),
+        ("GET", "coordinatorInternalStats/0", "coordinator id : 0: This Broker"),
+        ("GET", "pendingAckStats/public/default/t/s", "not found subscription : s"),
+    ],
+)
+async def test_what_cannot_be_there_is_not_found(world, method, path, words):
+    await world.topic("persistent://public/default/t")
+    answer = await world.ask(method, f"{ALL}/{path}")
+    assert (answer.status, words in answer.reason) == (404, True)
