@@ -349,6 +349,8 @@ def closed_broker():
     with BrokerThread(settings=SETTINGS) as running:
         as_root(running, "PUT", ORDERS)
         as_root(running, "PUT", f"{ORDERS}/subscription/s", "earliest")
+        as_root(running, "PUT", "persistent/public/default/parts/partitions", 3)
+        as_root(running, "DELETE", "persistent/public/default/parts-partition-1")
         as_root(running, "POST", "namespaces/public/default/permissions/reader", ["consume"])
         as_root(running, "POST", f"{ORDERS}/permissions/guest", ["consume"])
         yield running
@@ -430,8 +432,11 @@ def test_who_may_not_is_told_why(closed_broker, chromium):
     window.go("tenants")
     window.says("You are reader, and may not list all tenants: only a superuser may.")
     page.locator("main").get_by_role("link", name="default", exact=True).wait_for()
+    window.go("brokers")
+    window.says("only superusers are told")
     window.go("topics")
     page.get_by_role("link", name="public/default/orders").wait_for()
+    window.says("3 partitions")
     window.go(f"topics/{ORDERS}/subscription/s")
     page.get_by_text("Live", exact=True).wait_for()
     assert not window.button("Reset").get_attribute("aria-disabled")

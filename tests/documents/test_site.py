@@ -49,6 +49,11 @@ def test_nothing_is_loaded_from_elsewhere(site):
             assert "https://" not in loaded[0], f"{page}: {loaded[0]}"
 
 
+def test_the_name_of_the_site_leads_to_its_first_page(site):
+    for page, home in {"traces.html": "index.html", "client/speed.html": "../index.html"}.items():
+        assert f'<a href="{home}" title="Magnetar"' in (site / page).read_text(), page
+
+
 def test_a_document_that_is_named_is_a_link(site):
     assert '<a href="storage.html"><code>storage.md</code></a>' in (site / "index.html").read_text()
 

@@ -26,7 +26,7 @@ const said = async (path, signal) => {
   try {
     return String((await (await send("GET", path, { signal, accept: "*/*" })).text()).trim());
   } catch (error) {
-    return error.message;
+    return error.status === 403 ? "" : error.message;
   }
 };
 
@@ -36,7 +36,7 @@ async function brokers({ signal }) {
     find("brokers/leaderBroker", { signal }), said("brokers/health", signal), said("brokers/ready", signal), said("brokers/version", signal),
     find("clusters", { signal }), find("brokers/internal-configuration", { signal }),
   ]);
-  const state = (text) => badge(text, text === "ok" ? "good" : "bad", { dot: true });
+  const state = (text) => text ? badge(text, text === "ok" ? "good" : "bad", { dot: true }) : "only superusers are told";
   const list = table("Brokers", {
     key: (row) => row,
     columns: [

@@ -25,7 +25,7 @@ export async function show(screen) {
     const [tenant, namespace] = full.split("/");
     if (!(await rightsFor({ tenant, namespace })).functions) namespaces.push(full);
   }, { signal: screen.signal });
-  if (!namespaces.length) return [title, mayNot(role, "see functions", "that needs the permission for functions in a namespace, which an administrator of its tenant grants")];
+  if (!namespaces.length) return [title, mayNot(role, "see functions", "that needs the permission for functions in a namespace, which an administrator of its tenant grants, and which roles of an issuer of a tenant (NAME@TENANT) never have")];
   const problem = await refusal(namespaces.sort()[0], screen.signal);
   if (problem?.status === 409) return [title, card("", { label: "Functions" }, empty("Functions are off", problem.message, { command: "magnetar standalone --functions" }))];
   if (problem) throw problem;

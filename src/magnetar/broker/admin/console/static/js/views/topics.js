@@ -43,7 +43,7 @@ export async function topicsCard(screen, { namespaces, refused, full = false }) 
     key: (row) => row.topic.full,
     sort: "name",
     columns: [
-      { id: "name", label: "Topic", value: (row) => row.shown, className: "name", cell: (row) => h("span", { class: "row" }, h("a", { href: link.topic(row.topic) }, row.shown), !row.topic.persistent && badge("non-persistent"), row.partitions >= 0 && badge(plural(row.partitions, "partition"), "accent"), row.stuck && badge("stuck", "bad", { dot: true, title: row.stuck })) },
+      { id: "name", label: "Topic", value: (row) => row.shown, className: "name", cell: (row) => h("span", { class: "row" }, h("a", { href: link.topic(row.topic) }, row.shown), !row.topic.persistent && badge("non-persistent"), row.partitions >= 0 && badge(row.partitions ? plural(row.partitions, "partition") : "partitioned", "accent"), row.stuck && badge("stuck", "bad", { dot: true, title: row.stuck })) },
       { id: "in", label: "In /s", right: true, value: (row) => row.in || 0, cell: cell((row) => row.in, rate) },
       { id: "out", label: "Out /s", right: true, value: (row) => row.out || 0, cell: cell((row) => row.out, rate) },
       { id: "producers", label: "Producers", right: true, value: (row) => row.producers ?? -1, cell: cell((row) => row.producers, compact) },
@@ -63,6 +63,7 @@ export async function topicsCard(screen, { namespaces, refused, full = false }) 
     const now = performance.now();
     Object.assign(row, {
       stats: true,
+      partitions: stats.metadata?.partitions ?? partitions,  // Those that nobody uses are not listed.
       in: meter.rate(`in ${topic.full}`, stats.msgInCounter, now),
       out: meter.rate(`out ${topic.full}`, stats.msgOutCounter, now),
       producers: stats.publishers.length,
@@ -89,7 +90,7 @@ export async function topicsCard(screen, { namespaces, refused, full = false }) 
     for (const [name, partitions] of found) {
       const topic = topicName(name);
       const row = rows.get(name) ?? { topic, shown: full ? `${topic.tenant}/${topic.namespace}/${topic.local}` : topic.local, stats: false, in: NaN, out: NaN };
-      rows.set(name, Object.assign(row, { partitions }));
+      rows.set(name, Object.assign(row, { partitions: partitions < 0 ? partitions : Math.max(partitions, row.partitions ?? 0) }));
     }
     draw();
     let drawnAt = performance.now();
