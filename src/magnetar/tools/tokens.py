@@ -222,7 +222,12 @@ def validate(
     if secret_key is not None:
         key = checks.secret_key(read_key("--secret-key", secret_key))
     else:
-        key = checks.public_key(read_key("--public-key", public or ""), algorithm)
+        content = read_key("--public-key", public or "")
+        try:
+            key = checks.public_key(content, algorithm)
+        except InvalidValue as error:
+            settings = "a broker's settings; here they are --public-key and --signature-algorithm"
+            raise InvalidValue(f"{error} ({settings})") from None
     provider = checks.TokenProvider([checks.FixedKeys(key)], checks.TokenRules(), SystemClock())
     identity = asyncio.run(provider.authenticate(Credentials("token", shown.encode())))
     ends = identity.expires_at_ms

@@ -50,6 +50,15 @@ def test_a_token_may_end(keys, tmp_path):
         run("validate", run("create", "-s", "me", "-e", "0s", *signs).output.strip(), *checks)
 
 
+def test_a_key_of_another_kind_is_refused_with_the_options_that_say_it(tmp_path):
+    private, public = tmp_path / "private", tmp_path / "public"
+    made = ["--output-private-key", private, "--output-public-key", public]
+    run("create-key-pair", "-a", "ES256", *made)
+    token = run("create", "-s", "me", "-pk", private).output.strip()
+    with pytest.raises(InvalidValue, match=r"no public RSA key.*--signature-algorithm"):
+        run("validate", token, "-pk", public)
+
+
 def test_a_secret_is_printed_in_base64_when_asked():
     assert len(base64.b64decode(run("create-secret-key", "-b").output)) == 32
     assert len(run("create-secret-key", "-a", "HS512").stdout_bytes) == 64
