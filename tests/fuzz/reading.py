@@ -116,8 +116,8 @@ def _sticky_key(entry: bytes, seen: metadata.Peek) -> bytes:
         return found.ordering_key
     if not found.HasField("partition_key"):
         return f"{seen.producer_name}-{seen.sequence_id}".encode()
-    key = metadata.text(found.partition_key)
+    key = metadata.text(found.partition_key).encode()
     try:
-        return b64decode(key) if found.partition_key_b64_encoded else key.encode()
+        return b64decode(key, validate=True) if found.partition_key_b64_encoded else key
     except ValueError:
-        return b""
+        return key

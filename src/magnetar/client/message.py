@@ -1,12 +1,12 @@
 """Messages as the application receives them. Pure."""
 
-from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, cast
 
 from magnetar.inner.plain.batches import Single
 from magnetar.message.batch import parse_single
+from magnetar.message.keys import decoded_key
 from magnetar.message.metadata import EncryptedKey, Metadata
 from magnetar.model.position import MessageId, Position
 from magnetar.schemas.schema import T_co
@@ -147,11 +147,14 @@ class Message(NamedTuple, Generic[T_co]):
 
     @property
     def key_bytes(self) -> bytes | None:
-        """The key as bytes: as they were sent, or the text in UTF-8."""
+        """The key as bytes: as they were sent, or the text in UTF-8.
+
+        A key that claims to be base64 and is not comes as it is.
+        """
         own = self._own()
         if own.key is None:
             return None
-        return b64decode(own.key) if own.key_b64 else own.key.encode()
+        return decoded_key(own.key.encode()) if own.key_b64 else own.key.encode()
 
     @property
     def key_as_sent(self) -> str | bytes | None:

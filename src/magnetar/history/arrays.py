@@ -1,6 +1,5 @@
 """Arrays of Arrow made of buffers: what a file of history and a read of Spark have in common."""
 
-from base64 import b64decode
 from typing import Any
 
 import numpy as np
@@ -30,11 +29,3 @@ def bitmap(valid: Numbers | None) -> pa.Buffer | None:
     if valid is None or valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
-
-
-def decoded_key(key: bytes) -> bytes:
-    """The key that its sender wrote in base64."""
-    try:
-        return b64decode(key)
-    except ValueError:  # It is not the base64 that its sender said it is.
-        return key

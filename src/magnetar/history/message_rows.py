@@ -26,10 +26,11 @@ from magnetar.message.batch import columns, unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import decompress
 from magnetar.message.entry_traits import traits_of
+from magnetar.message.keys import decoded_key
 from magnetar.message.metadata import Metadata, Peek, parse
 from magnetar.model.position import Position
 
-from .arrays import Numbers, bitmap, decoded_key, number_array, text_array
+from .arrays import Numbers, bitmap, number_array, text_array
 from .envelopes import Envelopes, How
 
 GROUP_ROWS_MAX: Final = 100_000

@@ -1,7 +1,6 @@
 """What an entry says of itself: all of it, or the few fields a broker peeks at. Pure."""
 
 import re
-from base64 import b64decode
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
 from .entry import payload_start
+from .keys import decoded_key
 
 _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise
@@ -238,9 +238,9 @@ def _any_key(entry: bytes) -> bytes:
             return found.ordering_key
         if not found.HasField("partition_key"):
             return f"{text(found.producer_name)}-{found.sequence_id}".encode()
-        key = text(found.partition_key)
-        return b64decode(key) if found.partition_key_b64_encoded else key.encode()
-    except (CorruptEntry, ValueError):  # The latter: a key that is not the base64 it claims to be.
+        key = text(found.partition_key).encode()
+        return decoded_key(key) if found.partition_key_b64_encoded else key
+    except CorruptEntry:
         return b""
 
 

@@ -16,7 +16,7 @@ from magnetar import inner
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Message
 from magnetar.client.message_id_bytes import serialized
-from magnetar.history.arrays import Numbers, bitmap, decoded_key, number_array, text_array
+from magnetar.history.arrays import Numbers, bitmap, number_array, text_array
 from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
     EVENT_TIME,
@@ -27,6 +27,7 @@ from magnetar.inner.plain.columns import (
     VALUE,
 )
 from magnetar.message.batch import columns, parse_single
+from magnetar.message.keys import decoded_key
 
 BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 """What the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""

@@ -1,3 +1,4 @@
+import pytest
 from support.heads import head_of
 
 from magnetar.client.message import ChunkedMessageId, Delivery, Message
@@ -60,6 +61,15 @@ def test_keys_in_bytes_come_back_as_bytes():
     message = Message(delivery(key="AP8=", key_b64=True), -1, b"", b"")
     assert message.key == "AP8="
     assert message.key_bytes == b"\x00\xff"
+
+
+@pytest.mark.parametrize("key", ["a", "key!", "k\u00e9y"])
+def test_a_key_that_is_not_the_base64_it_claims_to_be_comes_as_it_is(key):
+    alone = Message(delivery(key=key, key_b64=True), -1, b"", b"")
+    batched = Message(delivery(batch_size=1), 0, head_of(Single(key=key, key_b64=True), 0, 0), b"")
+    for message in (alone, batched):
+        assert message.key == key
+        assert message.key_bytes == message.key_as_sent == key.encode()
 
 
 def test_a_chunked_message_is_named_by_its_last_entry():

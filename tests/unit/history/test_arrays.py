@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from magnetar.history.arrays import bitmap, decoded_key, number_array, text_array
+from magnetar.history.arrays import bitmap, number_array, text_array
 
 
 @pytest.mark.parametrize("kind", [pa.int32(), pa.int64(), pa.timestamp("us")])
@@ -22,7 +22,3 @@ def test_where_all_are_there_nothing_is_kept_of_it():
 def test_what_is_no_text_is_replaced():
     assert text_array(pa.array([b"a", "ä".encode()])).to_pylist() == ["a", "ä"]
     assert text_array(pa.array([b"a", b"\xff"])).to_pylist() == ["a", "\ufffd"]
-
-
-def test_a_key_that_is_not_base64_is_kept():
-    assert [decoded_key(b"aw=="), decoded_key(b"abc")] == [b"k", b"abc"]

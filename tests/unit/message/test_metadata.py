@@ -134,7 +134,7 @@ def test_the_time_of_publication_is_found():
         ({"key": "k", "ordering_key": b"o"}, b"o"),
         ({"key": "k", "schema_version": b"\x7f" + bytes(7)}, b"k"),
         ({"key": "k", "schema_version": b"odd"}, b"k"),
-        ({"key": "not base64", "key_b64": True}, b""),
+        ({"key": "not base64", "key_b64": True}, b"not base64"),
     ],
 )
 def test_an_entry_has_a_key_by_which_it_sticks_to_a_consumer(fields, key):

@@ -1,6 +1,5 @@
 """The messages of an entry, one by one: unpacked and decompressed, as far as anybody can. Pure."""
 
-from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message import batch, compression, metadata
 from magnetar.message.compression import CompressionType
+from magnetar.message.keys import decoded_key
 from magnetar.message.metadata import ChunkPlace, Metadata, Peek
 from magnetar.model.position import Position, signed
 
@@ -54,10 +54,8 @@ class StoredMessage:
         """The key as a schema of keys and values reads it."""
         if self.key is None:
             return None
-        try:
-            return b64decode(self.key) if self.key_b64 else self.key.encode()
-        except ValueError:
-            return None
+        key = self.key.encode()
+        return decoded_key(key) if self.key_b64 else key
 
     @property
     def id(self) -> tuple[int, int, int]:
