@@ -213,7 +213,7 @@ def validate(
     import asyncio  # noqa: PLC0415 - not for --help
 
     from magnetar.broker.auth import token as checks  # noqa: PLC0415 - as above
-    from magnetar.broker.auth.authentication import Credentials  # noqa: PLC0415 - as above
+    from magnetar.broker.auth.identity import Credentials  # noqa: PLC0415 - as above
     from magnetar.clock import SystemClock  # noqa: PLC0415 - as above
 
     if (secret_key is None) is (public is None):

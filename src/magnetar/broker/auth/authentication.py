@@ -2,33 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from magnetar.errors import MagnetarError, NotAuthenticated
 
+from .identity import Credentials, Identity
 from .tenant_roles import TenantRoles
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # It imports jwt, which a broker that asks nobody does without.
     from .tenant_issuers import TenantIssuers
 
 NO_METHODS: Final = frozenset({"", "none"})
 """What a client calls its method when it shows nothing."""
-
-
-class Credentials(NamedTuple):
-    """What a client shows. ``certificate`` is the common name in the one that TLS has verified."""
-
-    method: str
-    data: bytes = b""
-    certificate: str | None = None
-
-
-class Identity(NamedTuple):
-    """Who a client is, and until when that holds: milliseconds since the epoch; None: for ever."""
-
-    role: str
-    expires_at_ms: int | None = None
-    tenant: str = ""  # Whose own issuer says so; "": it is the broker's operator who does.
 
 
 class AuthenticationProvider(Protocol):

@@ -10,7 +10,7 @@ from passlib.context import CryptContext
 
 from magnetar.errors import InvalidValue, NotAuthenticated, NotReady
 
-from .authentication import Credentials, Identity
+from .identity import Credentials, Identity
 from .watched_file import WatchedFile
 
 CHECKS_PENDING_MAX: Final = 100

@@ -9,8 +9,9 @@ from magnetar.clock import Clock
 from magnetar.errors import NotAuthenticated
 
 from .access import Access
-from .authentication import NO_METHODS, Authentication, Credentials
+from .authentication import NO_METHODS, Authentication
 from .authorization import Principal
+from .identity import Credentials
 from .proxies import ProxyRules
 
 METHOD_HEADER: Final = "X-Pulsar-Auth-Method-Name"

@@ -4,7 +4,7 @@ import hmac
 
 from magnetar.errors import NotAuthenticated
 
-from .authentication import Credentials, Identity
+from .identity import Credentials, Identity
 
 
 class SharedSecretProvider:

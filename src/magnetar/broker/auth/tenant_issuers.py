@@ -19,7 +19,7 @@ from magnetar.errors import InvalidName, InvalidValue, NotAuthenticated
 from magnetar.model.names import check_entity
 from magnetar.tasks import Tasks
 
-from .authentication import Identity
+from .identity import Identity
 from .key_set import KeySet
 from .tenant_roles import TenantRoles, role_of, why_no_subject
 from .token import TokenRules

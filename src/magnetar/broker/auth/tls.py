@@ -2,7 +2,7 @@
 
 from magnetar.errors import NotAuthenticated
 
-from .authentication import Credentials, Identity
+from .identity import Credentials, Identity
 
 
 class TlsProvider:

@@ -10,7 +10,7 @@ import jwt
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, NotAuthenticated
 
-from .authentication import Credentials, Identity
+from .identity import Credentials, Identity
 
 if TYPE_CHECKING:
     from .tenant_issuers import TenantIssuers

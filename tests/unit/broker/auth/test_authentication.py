@@ -1,6 +1,7 @@
 import pytest
 
-from magnetar.broker.auth.authentication import Authentication, Credentials, Identity
+from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.errors import NotAuthenticated
 
 

@@ -7,8 +7,8 @@ import pytest
 from support.security import HTPASSWD, PASSWORD, USER
 
 from magnetar.broker.auth import basic
-from magnetar.broker.auth.authentication import Credentials, Identity
 from magnetar.broker.auth.basic import BasicProvider, read_users
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.errors import InvalidValue, NotAuthenticated, NotReady
 
 LONG = "x" * 100

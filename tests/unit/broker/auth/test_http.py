@@ -2,9 +2,10 @@ import pytest
 from support.clock import ManualClock
 
 from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authentication import Authentication, Identity
+from magnetar.broker.auth.authentication import Authentication
 from magnetar.broker.auth.authorization import Principal
 from magnetar.broker.auth.http import HttpSignIn, Sender, shows_token
+from magnetar.broker.auth.identity import Identity
 from magnetar.broker.auth.proxies import ProxyRules
 from magnetar.errors import NotAuthenticated
 

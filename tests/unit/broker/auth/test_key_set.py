@@ -12,7 +12,7 @@ from support.loop import GIVE_UP_S
 from support.tokens import token
 from support.web import serving
 
-from magnetar.broker.auth.authentication import Credentials, Identity
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.broker.auth.key_set import AGE_S, KEYS_MAX, UNKNOWN_KEY_S, KeySet, read_key_set
 from magnetar.broker.auth.token import TokenProvider, TokenRules
 from magnetar.errors import InvalidValue, NotAuthenticated

@@ -3,7 +3,7 @@ from support.clock import ManualClock
 from support.security import HTPASSWD
 from support.tokens import TAKES_TOKENS, token
 
-from magnetar.broker.auth.authentication import Credentials, Identity
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.broker.auth.providers import authentication_of
 from magnetar.broker.settings.auth import AuthSettings
 from magnetar.errors import InvalidValue

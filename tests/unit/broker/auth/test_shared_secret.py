@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.auth.authentication import Credentials, Identity
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.broker.auth.shared_secret import SharedSecretProvider
 from magnetar.errors import NotAuthenticated
 

@@ -10,7 +10,8 @@ from support.clock import ManualClock
 from support.issuers import Issuers, public_pem
 from support.tokens import SECRET, token
 
-from magnetar.broker.auth.authentication import Authentication, Credentials, Identity
+from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.broker.auth.tenant_issuers import TenantIssuers, read_issuers
 from magnetar.broker.auth.token import FixedKeys, TokenProvider, TokenRules, secret_key
 from magnetar.errors import InvalidValue, NotAuthenticated

@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.auth.authentication import Credentials, Identity
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.broker.auth.tls import TlsProvider
 from magnetar.errors import NotAuthenticated
 

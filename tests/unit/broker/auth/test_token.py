@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from support.clock import ManualClock
 from support.tokens import SECRET, token
 
-from magnetar.broker.auth.authentication import Credentials, Identity
+from magnetar.broker.auth.identity import Credentials, Identity
 from magnetar.broker.auth.token import (
     FixedKeys,
     TokenProvider,
