@@ -1,6 +1,5 @@
 """The commands ``perf produce``, ``perf consume`` and ``perf read``."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -230,13 +229,6 @@ def read(connection: Connection, topic: str, **given: Any) -> None:
 
     with about(topic):
         run_load(_run(given, line, "received"), reading(connection, topic, given))
-
-
-def names_of(topic: str, count: int) -> list[str]:
-    """As pulsar-perf names them; of a topic with its number the first is that one."""
-    if count == 1:
-        return [topic]
-    return [f"{re.sub(r'-$', '', topic)}-{index}" for index in range(count)]
 
 
 def _run(given: dict[str, Any], line: Any, done: str, *, warm_up_s: float = 0.0) -> "Run":

@@ -12,7 +12,7 @@ from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.tools.connection import Connection
 
-from .command import names_of
+from .names import names_of
 from .running import Load, Opening, Worker
 
 WAIT_S: Final = 0.1

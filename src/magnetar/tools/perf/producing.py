@@ -14,7 +14,7 @@ from magnetar.errors import QueueFull
 from magnetar.message.compression import CompressionType
 from magnetar.tools.connection import Connection
 
-from .command import names_of
+from .names import names_of
 from .running import Load, Opening, Worker
 
 if TYPE_CHECKING:
