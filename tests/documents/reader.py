@@ -25,7 +25,7 @@ from magnetar.tools.cli import magnetar
 TIMEOUT_S = 60
 BIN = Path(sys.executable).parent
 DEPLOY = ROOT / "src" / "magnetar" / "tools" / "deploy"
-SERVES = re.compile(r"(\.venv/bin/)?magnetar standalone\b")
+SERVES = re.compile(r"(\w+=\S+ )*(\.venv/bin/)?magnetar standalone\b")
 TESTS = re.compile(r"(python -m )?pytest\b")
 
 
@@ -156,7 +156,7 @@ class Reader:
         """Start a broker on free ports, and stop it once it serves."""
         ports = {"MAGNETAR_BROKER_SERVICE_PORT": "0", "MAGNETAR_WEB_SERVICE_PORT": "0"}
         started = subprocess.Popen(
-            ["bash", "-c", f"exec {self._here(command)}"],
+            ["bash", "-c", f"exec env {self._here(command)}"],
             cwd=self._folder,
             env={**_environment(), **ports},
             stdout=subprocess.PIPE,

@@ -7,15 +7,15 @@ from unit.inner.builds import both_builds
 from magnetar.inner.plain.messages import JOINED_SIZE_MAX
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
-from magnetar.wire import replies
-from magnetar.wire.replies import message, message_frames
+from magnetar.wire.replies import consume, message, message_frames, produce
 
 pytestmark = both_builds
 
 
 @pytest.fixture(autouse=True)
 def _made_by(loops, monkeypatch):
-    monkeypatch.setattr(replies, "inner", loops)
+    for module in (consume, produce):
+        monkeypatch.setattr(module, "inner", loops)
 
 
 def run_of(entries, *, ledger_id=77, first_entry_id=0):
