@@ -12,7 +12,7 @@ from typing import Final
 
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.errors import CorruptEntry, MessageTooLarge
-from magnetar.message import compression
+from magnetar.message import compression, metadata
 from magnetar.message.metadata import ChunkPlace
 from magnetar.model.position import Position
 
@@ -27,6 +27,8 @@ GATHERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """and how much is read for that in a page."""
 
 _Parts = dict[int, StoredMessage]
+_Whole = tuple[str, ChunkPlace]
+"""What all chunks of a message have in common: its producer, and its place but for the index."""
 
 
 class ChunkedMessages:
@@ -38,8 +40,8 @@ class ChunkedMessages:
         self._slices = slices
         self._waits = waits
         self._bytes_left = GATHERED_BYTES_MAX
-        self._complete: dict[str, bool] = {}  # By uuid.
-        self._kept: tuple[str, _Parts] = ("", {})  # Those that were gathered last.
+        self._complete: dict[_Whole, bool] = {}
+        self._kept: tuple[_Whole | None, _Parts] = None, {}  # Those that were gathered last.
 
     async def shown(self, message: StoredMessage) -> StoredMessage | None:
         """The whole message at its last chunk, None at others; what cannot be whole as it is.
@@ -54,44 +56,61 @@ class ChunkedMessages:
             return message
         if self._waits and not place.last:
             return None
-        uuid, parts = self._kept
-        if uuid != place.uuid and (place.last or place.uuid not in self._complete):
+        whole = _whole(message.producer, place)
+        kept, parts = self._kept
+        if kept != whole and (place.last or whole not in self._complete):
             parts = await self._gathered(message, place)
-            self._kept = place.uuid, parts
-            self._complete[place.uuid] = len(parts) == place.count
-        if not self._complete[place.uuid]:
+            self._kept = whole, parts
+            # A producer may number them as it likes.
+            self._complete[whole] = parts.keys() == set(range(len(parts))) and (
+                len(parts) == place.count
+            )
+        if not self._complete[whole]:
             message.unreadable += "; not all chunks are here"
             return message
         return await asyncio.to_thread(_joined, parts) if place.last else None
 
     async def _gathered(self, message: StoredMessage, place: ChunkPlace) -> _Parts:
-        parts = {place.index: message}
+        parts, whole = {place.index: message}, _whole(message.producer, place)
         if place.index:
-            await self._find(entries_back(self._log, message.position), place, parts, 0)
+            await self._find(entries_back(self._log, message.position), whole, parts, 0)
         if not place.last:
             after = self._log.next_position(message.position)
-            await self._find(entries_from(self._log, after), place, parts, place.count - 1)
+            await self._find(entries_from(self._log, after), whole, parts, place.count - 1)
         return parts
 
     async def _find(
         self,
         entries: AsyncIterator[tuple[Position, bytes]],
-        place: ChunkPlace,
+        whole: _Whole,
         parts: _Parts,
         until: int,
     ) -> None:
         """Add chunks until this one is found, or was looked for far enough."""
-        uuid, count = place.uuid.encode(), 0
+        uuid, count = whole[1].uuid.encode(), 0
         async for position, entry in entries:
             count += 1
             self._bytes_left -= len(entry)
             await self._slices.turn()
-            if uuid in entry:
-                found = next(messages_in(position, entry))
-                if found.chunk is not None and found.chunk.uuid == place.uuid:
-                    parts.setdefault(found.chunk.index, found)
+            place = _place_of(entry, whole) if uuid in entry else None
+            if place is not None and place.index not in parts:
+                parts[place.index] = next(messages_in(position, entry))  # A chunk is one.
             if until in parts or count >= CHUNK_ENTRIES_MAX or self._bytes_left <= 0:
                 return
+
+
+def _whole(producer: str, place: ChunkPlace) -> _Whole:
+    return producer, replace(place, index=0)
+
+
+def _place_of(entry: bytes, whole: _Whole) -> ChunkPlace | None:
+    """Where an entry is in this message; None for one of another, which is not unpacked."""
+    try:
+        said = metadata.parse(entry)
+    except CorruptEntry:
+        return None
+    place = said.chunk
+    return place if place is not None and _whole(said.producer_name, place) == whole else None
 
 
 def _joined(parts: _Parts) -> StoredMessage:

@@ -1,4 +1,5 @@
 import pytest
+from unit.broker.admin.messages.entries import batch_of, single
 from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.admin.messages import chunked
@@ -115,6 +116,44 @@ async def test_what_does_not_unpack_says_why(topic):
     [message] = page.messages
     assert message.unreadable
     assert len(message.chunks) == 2
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [(5, 2, 6), (1, 2, 6)],
+        [(-1, 2, 6), (1, 2, 6)],
+        [(0, 3, 6), (1, 2, 6)],
+        [(0, 2, 7), (1, 2, 6)],
+        [(1, 2**31 - 1, 6), (2**31 - 2, 2**31 - 1, 6)],
+    ],
+)
+async def test_chunks_that_are_numbered_wrong_are_shown_by_themselves(topic, places):
+    for place in places:
+        said = build("p", 5, 1000, uncompressed_size=2, chunk=ChunkPlace("m", *place))
+        await append(topic.ledger, [join(said, b"x")], EntryTraits([1]))
+    for backwards in (False, True):
+        found, page = await shown(topic, backwards=backwards)
+        assert found == ["x", "x"]
+        assert all("not all chunks are here" in each.unreadable for each in page.messages)
+
+
+async def test_entries_that_only_mention_a_chunk_are_not_unpacked(topic):
+    """One may say that all its messages were compacted out, or that it unpacks to much."""
+    await store(topic, "m0/2")
+    entry = batch_of(b"a", details={0: single(compacted_out=True, key="m")})
+    await append(topic.ledger, [entry], EntryTraits([1]))
+    await store(topic, "m1/2")
+    assert (await shown(topic))[0] == ["m0m1"]
+
+
+async def test_two_producers_that_give_the_same_uuid_have_a_message_each(topic):
+    for index, producer in [(0, "p"), (0, "q"), (1, "q"), (1, "p")]:
+        place = ChunkPlace("m", index, 2, 4)
+        said = build(producer, 5, 1000, uncompressed_size=2, chunk=place)
+        await append(topic.ledger, [join(said, f"{producer}{index}".encode())], EntryTraits([1]))
+    assert (await shown(topic))[0] == ["q0q1", "p0p1"]
+    assert (await shown(topic, backwards=True))[0] == ["p0p1", "q0q1"]
 
 
 async def test_who_follows_waits_for_the_last_chunk(topic):
