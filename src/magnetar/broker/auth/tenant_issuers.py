@@ -108,7 +108,7 @@ class TenantIssuers:
         return found
 
     def _take(self, found: dict[str, tuple[TenantIssuer, KeySet]]) -> None:
-        kept = [keys for _, keys in found.values()]
+        kept = {keys for _, keys in found.values()}
         for _, keys in self._issuers.values():
             if keys not in kept:
                 self._closing.spawn("keys", keys.close())
@@ -128,12 +128,14 @@ def read_issuers(content: bytes) -> list[TenantIssuer]:
     if not isinstance(read, dict):
         raise InvalidValue(f'{SETTING} is an object: {{"TENANT": {{"issuer", "keys"}}}}')
     found = [_issuer(tenant, described) for tenant, described in read.items()]
-    for index, one in enumerate(found):
-        if any(one.issuer == other.issuer for other in found[:index]):
+    seen: set[str] = set()
+    for one in found:
+        if one.issuer in seen:
             raise InvalidValue(
                 f"{SETTING}: {one.issuer} is the issuer of two tenants, and its tokens do not say "
                 "of which: give each tenant an issuer of its own"
             )
+        seen.add(one.issuer)
     return found
 
 

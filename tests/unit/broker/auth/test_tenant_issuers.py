@@ -2,6 +2,7 @@ import base64
 import hashlib
 import hmac
 import json
+import time
 
 import jwt
 import pytest
@@ -179,6 +180,14 @@ def test_what_the_file_cannot_mean_is_refused(content, why):
     text = content if isinstance(content, str) else json.dumps(content)
     with pytest.raises(InvalidValue, match=why):
         read_issuers(text.encode())
+
+
+def test_thousands_of_tenants_take_no_time_from_clients():
+    many = {f"t{n}": {"issuer": f"https://{n}", "keys": "/k"} for n in range(8000)}
+    content = json.dumps(many).encode()
+    began = time.process_time()
+    assert len(read_issuers(content)) == 8000
+    assert time.process_time() - began < 0.5  # Each compared with each takes some times that.
 
 
 def test_keys_that_cannot_be_read_are_named_with_their_tenant(issuers, tmp_path):
