@@ -21,7 +21,6 @@ TESTED_ELSEWHERE = {
     "broker/assemble/access.py": "tests/security, with a broker, as the next ones",
     "broker/assemble/commands.py": "tests/unit/broker/test_connection.py",
     "broker/assemble/services.py": "tests/unit/broker/assemble/test_broker.py",
-    "broker/assemble/traces.py": "tests/compatibility/test_traces.py",
     "broker/handlers/traced_consume.py": "tests/compatibility/test_traces.py, as the next ones",
     "broker/tracing/request_traces.py": "tests/compatibility/test_traces.py",
     "broker/tracing/traced_session.py": "tests/compatibility/test_traces.py",

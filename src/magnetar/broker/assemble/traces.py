@@ -49,12 +49,15 @@ async def trace_parts(shared: Shared, services: AdminServices) -> TraceParts:
     from magnetar.broker.tracing.traces import Traces  # noqa: PLC0415
 
     counts = services.vitals.traces = TraceCounts()
-    spans = library.Spans(
-        counts,
-        version=services.version,
-        cluster=services.cluster,
-        broker=services.address.name,
-    )
+    try:
+        spans = library.Spans(
+            counts,
+            version=services.version,
+            cluster=services.cluster,
+            broker=services.address.name,
+        )
+    except ValueError as error:  # The SDK does not say of which.
+        raise InvalidValue(f"one of the variables OTEL_... has a wrong value: {error}") from None
     traces = Traces(
         spans,
         settings,

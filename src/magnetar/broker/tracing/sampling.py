@@ -5,6 +5,7 @@ Never more than some in a second: a client that samples all it sends must not sl
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -84,4 +85,5 @@ class Sampling:
             return 0
         if self._share <= 0:
             return 1 << 62
-        return int(math.log(1 - self._chance()) / math.log(1 - self._share))
+        share = max(self._share, sys.float_info.min)
+        return int(math.log(1 - self._chance()) / math.log1p(-share))

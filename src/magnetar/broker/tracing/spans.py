@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import (
@@ -35,6 +35,12 @@ log = logging.getLogger(__name__)
 
 SPANS_WAITING_MAX: Final = 2048
 """Spans that wait for the collector, where ``OTEL_BSP_MAX_QUEUE_SIZE`` says nothing else."""
+SPANS_SENT_MAX: Final = 512
+"""Spans that are sent at once, where ``OTEL_BSP_MAX_EXPORT_BATCH_SIZE`` says nothing else."""
+TEXT_LENGTH_MAX: Final = 4096
+"""Characters of a span's name and of each text in it: clients choose the names of consumers. For
+the latter, ``OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT`` may say something else.
+"""
 FLUSH_S_MAX: Final = 3.0
 """So long a broker that stops waits for the collector to take what is left."""
 _LIBRARY_LOG: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
@@ -56,6 +62,12 @@ class Spans:
                     "pulsar.cluster": cluster,
                 }
             ).merge(_named(Resource.create())),
+            span_limits=SpanLimits(
+                max_span_attribute_length=_number(
+                    "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+                    _number("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", TEXT_LENGTH_MAX),
+                )
+            ),
             shutdown_on_exit=False,
         )
         self._provider.add_span_processor(_Queue(self._exporter, counts))
@@ -93,7 +105,7 @@ class Spans:
         if error is not None:
             kind = error if isinstance(error, str) else type(error).__name__
             span.set_attribute("error.type", kind)
-            span.set_status(Status(StatusCode.ERROR, str(error)))
+            span.set_status(Status(StatusCode.ERROR, str(error)[:TEXT_LENGTH_MAX]))
         span.end()
 
     async def close(self) -> None:
@@ -122,7 +134,7 @@ class Spans:
         start_ns: int | None = None,
     ) -> Span:
         span = self._tracer.start_span(
-            name,
+            name[:TEXT_LENGTH_MAX],
             None if parent is None else trace.set_span_in_context(_as_span(parent)),
             kind=SpanKind.SERVER if server else SpanKind.INTERNAL,
             attributes=attributes,
@@ -136,12 +148,14 @@ class _Queue(SpanProcessor):
     """The SDK's queue and thread; what does not fit into it is counted, not logged."""
 
     def __init__(self, exporter: "_Exporter", counts: TraceCounts) -> None:
-        most = os.environ.get("OTEL_BSP_MAX_QUEUE_SIZE", "")
-        self._most = int(most) if most.isdigit() and int(most) else SPANS_WAITING_MAX
+        self._most = _number("OTEL_BSP_MAX_QUEUE_SIZE", SPANS_WAITING_MAX)
+        at_once = _number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", SPANS_SENT_MAX)
         self._exporter = exporter
         self._counts = counts
         self._ended = 0
-        self._batches = BatchSpanProcessor(exporter, max_queue_size=self._most)
+        self._batches = BatchSpanProcessor(
+            exporter, max_queue_size=self._most, max_export_batch_size=min(at_once, self._most)
+        )
 
     def on_end(self, span: ReadableSpan) -> None:
         if self._ended - self._exporter.taken >= self._most:
@@ -189,6 +203,12 @@ class _Exporter(SpanExporter):
 
     def shutdown(self) -> None:
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
+
+
+def _number(variable: str, default: int) -> int:
+    """What one of OpenTelemetry's variables says, where that is a number above 0."""
+    value = os.environ.get(variable, "")
+    return (int(value) if value.isdecimal() else 0) or default
 
 
 def _named(resource: Resource) -> Resource:

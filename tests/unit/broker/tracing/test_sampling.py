@@ -46,6 +46,11 @@ def test_a_share_is_traced(share):
     assert traced == pytest.approx(count * share, rel=0.1)
 
 
+@pytest.mark.parametrize("share", [5e-324, 1e-300, 1e-17])
+def test_a_share_may_be_as_small_as_a_number_can_be(share):
+    assert not sampling(share, chances=[0.5]).wants(None)
+
+
 def test_entries_are_chosen_by_index_with_their_parents():
     entries = [
         message({}),

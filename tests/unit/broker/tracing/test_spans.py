@@ -35,6 +35,30 @@ def test_what_finds_no_room_is_counted(monkeypatch, variable, most):
     assert (batches.taken, counts.dropped, counts.exported) == (most + 2, 3, 2)
 
 
+@pytest.mark.parametrize(("queue", "at_once"), [("100", ""), ("3", "7"), ("x", "0"), ("²", "-1")])
+def test_a_queue_may_be_shorter_than_what_is_sent_at_once(monkeypatch, queue, at_once):
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", queue)
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", at_once)
+    counts = TraceCounts()
+    spans._Queue(spans._Exporter(Takes(), counts), counts).shutdown()
+
+
+@pytest.mark.parametrize(("variable", "most"), [("", spans.TEXT_LENGTH_MAX), ("5", 5)])
+async def test_clients_choose_names_and_not_how_long_they_are(monkeypatch, variable, most):
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", variable)
+    monkeypatch.setattr(spans, "OTLPSpanExporter", Takes)
+    made = spans.Spans(TraceCounts(), version="1", cluster="c", broker="b")
+    span = made.start("deliver " + "n" * 5000, None, {"magnetar.consumer.name": "n" * 5000})
+    made.end(span, error="e" * 5000)
+    assert span.attributes["magnetar.consumer.name"] == "n" * most
+    assert len(span.attributes["error.type"]) == most
+    assert len(span.name) == len(span.status.description) == spans.TEXT_LENGTH_MAX
+    await made.close()
+
+
 class Takes:
     def export(self, _spans):
         return SpanExportResult.SUCCESS
+
+    def shutdown(self):
+        """There is nothing to close."""
