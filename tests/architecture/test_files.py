@@ -96,6 +96,12 @@ TESTED_ELSEWHERE = {
     "wire/replies/message_id.py": "tests/unit/wire/test_replies.py",
     "wire/replies/produce.py": "tests/unit/wire/test_replies.py",
     "wire/replies/schema.py": "tests/unit/wire/test_replies.py",
+    "wire/requests/connect.py": "tests/unit/wire/test_requests.py",
+    "wire/requests/consume.py": "tests/unit/wire/test_requests.py",
+    "wire/requests/fields.py": "tests/unit/wire/test_requests.py",
+    "wire/requests/lookup.py": "tests/unit/wire/test_requests.py",
+    "wire/requests/produce.py": "tests/unit/wire/test_requests.py",
+    "wire/requests/schema.py": "tests/unit/wire/test_requests.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }
 

@@ -1,4 +1,4 @@
-"""wire/requests.py: each request, against recorded ones where they say the same."""
+"""wire/requests: each request, against recorded ones where they say the same."""
 
 import pytest
 from unit.wire.vectors import entry_of, frames

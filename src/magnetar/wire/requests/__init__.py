@@ -1,0 +1,51 @@
+"""The commands a client sends, as whole frames: a file for each family of handlers. Pure."""
+
+from magnetar.wire.replies import ping, pong
+
+from .connect import auth_response, connect
+from .consume import (
+    ack,
+    close_consumer,
+    consumer_stats,
+    flow,
+    last_message_id,
+    redeliver,
+    seek,
+    subscribe,
+    unsubscribe,
+)
+from .lookup import (
+    lookup,
+    partitioned_metadata,
+    topics_of_namespace,
+    watch_topic_list,
+    watch_topic_list_close,
+)
+from .produce import close_producer, producer, send
+from .schema import get_or_create_schema, get_schema
+
+__all__ = [
+    "ack",
+    "auth_response",
+    "close_consumer",
+    "close_producer",
+    "connect",
+    "consumer_stats",
+    "flow",
+    "get_or_create_schema",
+    "get_schema",
+    "last_message_id",
+    "lookup",
+    "partitioned_metadata",
+    "ping",
+    "pong",
+    "producer",
+    "redeliver",
+    "seek",
+    "send",
+    "subscribe",
+    "topics_of_namespace",
+    "unsubscribe",
+    "watch_topic_list",
+    "watch_topic_list_close",
+]
