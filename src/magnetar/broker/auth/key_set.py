@@ -34,8 +34,13 @@ SETTING: Final = "tokenJwks"
 class KeySet:
     """Finds the key of a token by its ``kid``."""
 
-    def __init__(self, where: str, clock: Clock, *, setting: str = SETTING) -> None:
-        """``where``: a file, its content as ``data:``, or a URL. Raises InvalidValue."""
+    def __init__(
+        self, where: str, clock: Clock, *, setting: str = SETTING, may_come: bool = False
+    ) -> None:
+        """``where``: a file, its content as ``data:``, or a URL. Raises InvalidValue.
+
+        With ``may_come`` a file that cannot be read yet is no error: it has no keys until it can.
+        """
         self._setting = setting
         self._url = where if where.startswith(("http://", "https://")) else ""
         if self._url and "@" in urlsplit(where).netloc:
@@ -50,7 +55,12 @@ class KeySet:
         self._keys: list[tuple[str | None, TokenKey]] = []
         if not self._url:
             self._file = WatchedFile(setting, where)
-            self._keys = self._read(self._file.read())
+            try:
+                self._keys = self._read(self._file.read())
+            except InvalidValue as error:
+                if not may_come:
+                    raise
+                log.warning("authentication.no_keys nobody is let in by them: %s", error)
         elif where.startswith("http:") and not is_loopback(urlsplit(where).hostname or ""):
             log.warning(
                 "authentication.keys_over_http %s: who is in between can make any token; use "
@@ -150,7 +160,7 @@ def _key(described: Mapping[str, Any]) -> tuple[str | None, TokenKey] | None:
         return None
     try:
         key = jwt.PyJWK.from_dict(dict(described))
-    except jwt.PyJWTError:
+    except (jwt.PyJWTError, TypeError):  # The latter for an ``alg`` that is no text.
         return None
     if hasattr(key.key, "private_numbers"):
         return None

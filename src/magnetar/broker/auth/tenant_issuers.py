@@ -70,7 +70,7 @@ class TenantIssuers:
         self._closing = Tasks("issuers")
         self._file = WatchedFile(SETTING, where)
         self._issuers: dict[str, tuple[TenantIssuer, KeySet]] = {}  # By ``iss``.
-        self._take(self._parsed(self._file.read()))
+        self._take(self._parsed(self._file.read(), keys_may_come=False))
 
     def find(self, issuer: Any) -> tuple[TenantIssuer, KeySet] | None:
         """Whose tokens have this claim ``iss``, and the keys; None for none of a tenant."""
@@ -88,8 +88,14 @@ class TenantIssuers:
         await self._closing.close()
         await asyncio.gather(*(keys.close() for _, keys in self._issuers.values()))
 
-    def _parsed(self, content: bytes) -> dict[str, tuple[TenantIssuer, KeySet]]:
-        """The issuers with their keys; those that were there go on. Raises InvalidValue."""
+    def _parsed(
+        self, content: bytes, *, keys_may_come: bool = True
+    ) -> dict[str, tuple[TenantIssuer, KeySet]]:
+        """The issuers with their keys; those that were there go on. Raises InvalidValue.
+
+        Keys of one tenant that cannot be read keep out that tenant, and hold up no other: what was
+        taken from a tenant is taken at once.
+        """
         found = {}
         for one in read_issuers(content):
             for role in self._own:
@@ -104,7 +110,10 @@ class TenantIssuers:
                 found[one.issuer] = one, known[1]
             else:
                 setting = f"{SETTING}, keys of {one.tenant}"
-                found[one.issuer] = one, KeySet(one.keys, self._clock, setting=setting)
+                found[one.issuer] = (
+                    one,
+                    KeySet(one.keys, self._clock, setting=setting, may_come=keys_may_come),
+                )
         return found
 
     def _take(self, found: dict[str, tuple[TenantIssuer, KeySet]]) -> None:

@@ -173,7 +173,8 @@ def test_what_has_no_public_key_of_a_signature_is_no_set(content):
 def test_what_a_key_says_of_itself_holds():
     [(kid, key)] = read_key_set(document(SECRET, jwk(FIRST, "first", alg="PS256")).encode())
     assert (kid, key.algorithms) == ("first", ("PS256",))
-    [(_, key)] = read_key_set(document(jwk(SECOND, "second")).encode())
+    odd = [jwk(FIRST, "odd", alg=alg) for alg in (["RS256"], {"is": "RS256"}, 1)]
+    [(_, key)] = read_key_set(document(*odd, jwk(SECOND, "second")).encode())
     assert key.algorithms == ("ES256",)
 
 

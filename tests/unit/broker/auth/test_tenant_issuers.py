@@ -154,6 +154,22 @@ async def test_the_file_is_read_again_and_what_is_broken_changes_nothing(issuers
     await authentication.close()
 
 
+async def test_keys_that_are_not_there_yet_hold_up_no_other_tenant(issuers, tmp_path, caplog):
+    authentication = checks(issuers)
+    gone, late = (issuers.token(tenant, "me", exp=END) for tenant in ("acme", "shop"))
+    keys = tmp_path / "late.pem"
+    issuers.described["shop"]["keys"] = str(keys)
+    del issuers.described["acme"]
+    issuers.write()
+    for shown in (gone, late):
+        with pytest.raises(NotAuthenticated):
+            await who(authentication, shown)
+    assert "tenantTokenIssuers, keys of shop" in caplog.text
+    keys.write_bytes(public_pem(issuers.keys["shop"]))
+    assert (await who(authentication, late)).role == "me@shop"
+    await authentication.close()
+
+
 def test_a_role_that_is_trusted_with_more_is_none_of_an_issuer(issuers):
     with pytest.raises(InvalidValue, match="the role root@acme of the broker's settings"):
         checks(issuers, own={"admin", "root@acme", ""})
