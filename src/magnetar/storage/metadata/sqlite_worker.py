@@ -71,6 +71,7 @@ class SqliteWorker:
         # The last change that the watches know of; None while there are none.
         self._change_reported: int | None = None
         self._data_version = 0
+        self._looked_at = float("-inf")  # When we last read the heartbeats.
         # The heartbeats of each session, and since when it has been so many.
         self._heartbeats_seen: dict[int, tuple[int, float]] = {}
         self._heartbeat_due = 0.0
@@ -212,8 +213,13 @@ class SqliteWorker:
             self._session = None
 
     def _expired(self, sessions: dict[int, int], now: float) -> list[int]:
-        """Return the other sessions whose heartbeats we have not seen change for too long."""
-        before = self._heartbeats_seen
+        """Return the other sessions whose heartbeats we have not seen change for too long.
+
+        Who has not looked for so long cannot tell: the others may have been stopped as well.
+        """
+        away = now - self._looked_at >= self._settings.session_timeout_s
+        before = {} if away else self._heartbeats_seen
+        self._looked_at = now
         self._heartbeats_seen = {}
         for session, beats in sessions.items():
             known = before.get(session)
