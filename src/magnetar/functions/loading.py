@@ -67,7 +67,7 @@ class UserCode:
         for path in self._paths:
             with suppress(ValueError):
                 sys.path.remove(path)
-        for name, module in list(sys.modules.items()):
+        for name, module in sys.modules.copy().items():  # In one step, unlike a list of them.
             file = getattr(module, "__file__", None)
             if file is not None and any(_inside(file, path) for path in self._paths):
                 sys.modules.pop(name, None)
