@@ -162,6 +162,7 @@ class Proxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
+        self.refusing = True
         self.cut()
         await self._tasks.close()
 
@@ -209,11 +210,18 @@ class Proxy:
             writer.transport.abort()
             return
         self.accepted += 1
+        self._open.add(writer)  # Before its task begins: one that is cancelled first never does.
         try:
             target_reader, target_writer = await asyncio.open_connection(*self._target)
         except OSError:
+            self._open.discard(writer)
             writer.transport.abort()
             return
+        if writer.transport.is_closing():  # It was cut meanwhile.
+            self._open.discard(writer)
+            target_writer.transport.abort()
+            return
+        self._open.add(target_writer)
         flowing = self._flowing
         self._tasks.spawn("to-broker", self._relay(reader, target_writer, flowing, counted=True))
         self._tasks.spawn("to-client", self._relay(target_reader, writer, flowing, counted=False))
@@ -226,7 +234,6 @@ class Proxy:
         *,
         counted: bool,
     ) -> None:
-        self._open.add(writer)
         try:
             with suppress(ConnectionError):
                 while chunk := await reader.read(CHUNK_SIZE):
