@@ -7,6 +7,7 @@ import aiohttp
 from golden.conversation import Conversation
 from golden.frames import parse, split
 from google.protobuf.message import DecodeError
+from support.clock import ManualClock
 from support.network import WireConnection
 
 from magnetar.clock import SystemClock
@@ -23,8 +24,8 @@ BY_NAME = {
         "defaultNumPartitions": 3,
     },
     "auto-subscription-off": {"allowAutoSubscriptionCreation": False},
+    "keepalive": {"keepAliveIntervalSeconds": 29},
     "unacked-limit": {"maxUnackedMessagesPerConsumer": 3},
-    "keepalive": {"keepAliveIntervalSeconds": 1},
     "keyshared-ranges-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
     "keyshared-hash-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
     "keyshared-draining-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
@@ -34,27 +35,23 @@ NAMESPACES = {"watch-topic-list": ("public/g-watch", "part", 2)}
 LOOKUPS = 32  # Four bundles: some of so many names fall into each.
 USED_LEDGERS = 3  # Some recordings name a ledger older than the topic's.
 METADATA = {"producer_name": "p", "sequence_id": 0, "publish_time": 1}
-# As the recorded broker was set up; waits are shortened where nothing but their length is lost.
-SETTINGS = {
-    "acknowledgmentAtBatchIndexLevelEnabled": True,
-    "connectionLivenessCheckTimeoutMillis": 200,
-    "activeConsumerFailoverDelayTimeMillis": 150,
-}
+SETTINGS = {"acknowledgmentAtBatchIndexLevelEnabled": True}  # As the recorded broker was set up.
 
 
-class RecordingClock(SystemClock):
-    """The machine's clock, set back to when a conversation was recorded."""
+class RecordingClock(ManualClock):
+    """Stands still until a recorded moment is reached: delays are as long as they were then."""
 
     def __init__(self, started_ms: int) -> None:
-        self._started_ms = started_ms
-        self._behind_ms = super().wall_ms() - started_ms
+        super().__init__(started_ms / 1000)
+        self._started_s = started_ms / 1000
 
-    def pass_to(self, ms: int) -> None:
-        """Let it be at least so long after the start: nobody waits as long as they did then."""
-        self._behind_ms -= max(self._started_ms + ms - self.wall_ms(), 0)
-
-    def wall_ms(self) -> int:
-        return super().wall_ms() - self._behind_ms
+    async def pass_to(self, ms: int) -> None:
+        """Let it be at least so long after the start. What runs goes on only if a delay is over."""
+        seconds = max(self._started_s + ms / 1000 - self.now(), 0)
+        if self.due_within(seconds):
+            await self.advance(seconds)
+        else:
+            self.move(seconds)
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from golden import conversation
 from golden.brokers import broker_for
 from golden.differences import DOCUMENT, NOT_THERE_YET, document, known, missing, unlisted
 from golden.replay import Difference, Replay
+from support.loop import pass_time
 
 PLAYED: dict[str, list[Difference]] = {}
 WAITING = sorted(name for names in NOT_THERE_YET.values() for name in names)
@@ -17,14 +18,13 @@ async def differences_of(name: str) -> list[Difference]:
     if name not in PLAYED:
         recorded = conversation.load(name)
         async with broker_for(recorded) as broker:
-            PLAYED[name] = await Replay(
-                recorded,
-                broker.port,
-                broker.web_port,
-                missing=missing(name),
-                pass_to=broker.pass_to,
-            ).run()
+            PLAYED[name] = await replay(recorded, broker, missing=missing(name))
     return PLAYED[name]
+
+
+async def replay(recorded, broker, *, pass_to=None, **options) -> list[Difference]:
+    ports = broker.port, broker.web_port
+    return await Replay(recorded, *ports, pass_to=pass_to or broker.pass_to, **options).run()
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -41,8 +41,7 @@ async def test_a_feature_that_is_not_there_yet_still_differs(name):
         return bool(unlisted([difference], known()))
 
     async with broker_for(recorded) as broker:
-        ports = broker.port, broker.web_port
-        found = await Replay(recorded, *ports, answer_timeout_s=0.05, enough=new).run()
+        found = await replay(recorded, broker, answer_timeout_s=0.05, enough=new)
     assert any(map(new, found)), f"{name}: the feature is there; take it out of NOT_THERE_YET"
 
 
@@ -52,7 +51,20 @@ async def test_a_feature_that_is_not_there_yet_still_differs(name):
 async def test_it_answers_the_same_from_disk(tmp_path, name):
     recorded = conversation.load(name)
     async with broker_for(recorded, tmp_path) as broker:
-        found = await Replay(recorded, broker.port, broker.web_port, missing=missing(name)).run()
+        found = await replay(recorded, broker, missing=missing(name))
+    assert not unlisted(found, known())
+
+
+async def test_a_slow_machine_is_answered_the_same():
+    """A failover's delay was not over when this conversation ended, and is not with us."""
+    recorded = conversation.load("subscribe-types")
+    async with broker_for(recorded) as broker:
+
+        async def slowly(ms: int) -> None:
+            await pass_time(0.5)
+            await broker.pass_to(ms)
+
+        found = await replay(recorded, broker, pass_to=slowly)
     assert not unlisted(found, known())
 
 

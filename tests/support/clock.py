@@ -31,6 +31,10 @@ class ManualClock:
         """How many wait for time to pass."""
         return sum(not wake.done() for _, wake in self._sleepers)
 
+    def due_within(self, seconds: float) -> bool:
+        """Whether somebody's sleep ends when so much time has passed."""
+        return any(when <= self._now + seconds for when, _ in self._sleepers)
+
     async def until_asleep(self, count: int = 1) -> None:
         """Return when so many wait for time to pass."""
         await until(lambda: self.sleepers >= count)

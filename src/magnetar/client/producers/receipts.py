@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import overload
 
+from magnetar.client.message import ChunkedMessageId
 from magnetar.client.outgoing_message import Settled
 from magnetar.errors import MagnetarError
-from magnetar.model.position import ChunkedMessageId, MessageId, Position
+from magnetar.model.position import MessageId, Position
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from typing import Final
 
 from magnetar.client.client import Client
 from magnetar.client.consumers.reader import Reader
+from magnetar.client.message_id_bytes import parsed
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, MessageId
@@ -51,7 +52,7 @@ async def _answer(reader: Reader[bytes], topic: TopicName, sent: MessageId) -> b
         if made_from is None or properties.get(INPUT_TOPIC) not in _names(topic, sent):
             continue
         with suppress(ValueError, MagnetarError):  # Others may write there what they like.
-            if MessageId.from_bytes(base64.b64decode(made_from)).position == sent.position:
+            if parsed(base64.b64decode(made_from)).position == sent.position:
                 return message.data
 
 

@@ -24,9 +24,11 @@ def test_help_names_what_can_be_set(invoke):
 
 
 def test_no_broker_is_said_in_a_sentence(invoke, unused_tcp_port):
-    found = invoke("--service-url", f"pulsar://127.0.0.1:{unused_tcp_port}", "--flights", "10")
+    place = f"127.0.0.1:{unused_tcp_port}"
+    urls = ("--service-url", f"pulsar://{place}", "--web-url", f"http://{place}")
+    found = invoke(*urls, "--flights", "10")
     assert found.exit_code == 1
-    assert "Error: no admin API answers" in found.output
+    assert f"Error: no admin API answers at http://{place}" in found.output
     assert "Logs are in" in found.output
 
 
