@@ -1,6 +1,7 @@
 """The pipeline of ``docs/pipelines.md``, run as its page says, and how pipelines fail."""
 
 import json
+import runpy
 import threading
 
 import pytest
@@ -63,31 +64,96 @@ def values(client, topic, count):
         return [reader.receive(timeout_s=10) for _ in range(count)]
 
 
-def test_the_pipeline_of_the_page_accounts_for_every_row(run, client, page):
+MALFORMED = [
+    (b'{"id": "500", "customer": "c0", "amount": 7}', "it does not fit the columns id"),
+    (b"\xff\xfe", "it is no UTF-8"),
+]
+
+
+@pytest.mark.timeout(300)  # Four queries, and a batch.
+def test_the_pipeline_of_the_page_accounts_for_every_row(spark, run, broker, client, page):
     orders = [
         {"id": number, "customer": None if number % 20 == 7 else f"c{number % 2}", "amount": amount}
         for number, amount in enumerate([-1, 0, *range(1, 99)])
     ]
     send(client, "orders", [*orders, *orders[:10]])
+    with client.create_producer("orders") as producer:
+        sent = [str(producer.send(value, key="k")) for value, _ in MALFORMED]
     good = [one for one in orders if one["amount"] > 0 and one["customer"]]
     pipeline, queries = run(page)
     tallies = {query.name: query.tally for query in queries}
-    assert list(tallies) == ["clean_orders", "totals", "clean_quarantine"]
-    assert {tally.rows_duplicate for tally in tallies.values()} == {10}
+    assert list(tallies) == ["clean_orders", "totals", "orders_reject", "clean_quarantine"]
+    assert {tallies[name].rows_duplicate for name in tallies if name != "orders_reject"} == {10}
     found = accounts(pipeline, tallies)
-    assert {(one.rows, one.passed, one.dropped, one.quarantined) for one in found} == {
-        (100, len(good), 5, 2)
-    }
-    assert not differences(found, tallies, {"clean_quarantine": "clean"})
+    assert {
+        (one.view, one.rows, one.passed, one.dropped, one.quarantined, one.rejected)
+        for one in found
+    } == {("orders", 112, 110, 0, 0, 2), ("clean", 100, len(good), 5, 2, 0)}
+    aside = {"clean_quarantine": "clean", "orders_reject": "orders"}
+    assert not differences(found, tallies, aside)
     copied = [json.loads(one.data) for one in values(client, "clean-orders", len(good))]
     assert sorted(one["id"] for one in copied) == [one["id"] for one in good]
     totals = {one.key: float(one.data) for one in values(client, "totals", 2)}
     assert totals == {
         name: sum(one["amount"] for one in good if one["customer"] == name) for name in ("c0", "c1")
     }
-    bad = [json.loads(one.data) for one in values(client, "orders-quarantine", 2)]
-    assert {(one["step"], one["reason"]) for one in bad} == {("clean", "the amount is positive")}
-    assert sorted(json.loads(one["row"])["id"] for one in bad) == [0, 1]
+
+    origin = "persistent://public/default/orders"
+    rejected = values(client, "orders-rejected", 2)
+    assert [(one.data, one.properties["REASON"]) for one in rejected] == MALFORMED
+    assert [one.properties["ORIGIN_MESSAGE_ID"] for one in rejected] == sent
+    assert {(one.properties["REAL_TOPIC"], one.key) for one in rejected} == {(origin, "k")}
+    bad = values(client, "orders-quarantine", 2)
+    assert {(one.properties["VIEW"], one.properties["REASON"]) for one in bad} == {
+        ("clean", "the amount is positive")
+    }
+    assert sorted(json.loads(one.properties["ROW"])["id"] for one in bad) == [0, 1]
+    assert sorted(one.data for one in bad) == [json.dumps(one).encode() for one in orders[:2]]
+    assert {one.event_time_ms for one in bad} == {1_700_000_000_000, 1_700_000_000_001}
+
+    mend = runpy.run_path(str(page.parent / "mend.py"))["mend"]
+    mend(spark, broker.service_url)
+    back = values(client, "orders", 113)[-1]
+    assert back.data == b'{"id": 500, "customer": "c0", "amount": 7}'
+    assert back.key == "k"
+
+
+DEDUPLICATED = """
+name: deduplicated
+pulsar: {service.url: "${SERVICE_URL}"}
+reject: {topic: TOPIC-rejected}
+sources:
+  numbers: {topic: TOPIC, options: {startingOffsets: earliest}, json: "n int, m int"}
+steps:
+  once:
+    sql: SELECT n, m, event_time, value FROM numbers
+    watermark: {column: event_time, delay: 10 minutes}
+    deduplicate: [n, m]
+sinks:
+  copy: {from: once_values, topic: TOPIC-copy}
+"""
+
+
+def test_a_null_is_no_duplicate_of_another_and_what_is_no_json_is_not_null(
+    run, client, topic, tmp_path
+):
+    lines = DEDUPLICATED.replace("TOPIC", topic).splitlines()
+    step = ["  once_values: {sql: SELECT value FROM once}", "sinks:"]
+    file = tmp_path / "deduplicated.yaml"
+    file.write_text("\n".join(lines).replace("sinks:", "\n".join(step)))
+    pairs = [{"n": 1, "m": 1}, {"n": 1, "m": 1}, {"n": 1}, {"n": 1}, {}, {}, {"n": 2, "m": 1}]
+    send(client, topic, pairs)
+    torn = [b'{"n": 1', b"", b"null", b"[1]", b'{"n": 3, "m": 1} {"n": 4}', b'{"n": 3000000000}']
+    with client.create_producer(topic) as producer:
+        for value in torn:
+            producer.send(value)
+    _, (copy, rejects) = run(file)
+    assert copy.tally.rows_duplicate == 1
+    kept = [json.loads(one.data) for one in values(client, f"{topic}-copy", 6)]
+    del pairs[0]
+    assert sorted(map(str, kept)) == sorted(map(str, pairs))
+    assert rejects.tally.rows_written == len(torn)
+    assert [one.data for one in values(client, f"{topic}-rejected", len(torn))] == torn
 
 
 FAILING = """
@@ -138,6 +204,23 @@ def test_what_spark_would_refuse_is_named_by_its_place_before_anything_starts(
         check(file, {"SERVICE_URL": broker.service_url}, spark, until_caught_up=True)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_malformed_message_stops_a_pipeline_that_rejects_none_and_is_named(
+    run, client, topic, tmp_path
+):
+    with client.create_producer(topic) as producer:
+        sent = producer.send(b"no number")
+    file = tmp_path / "failing.yaml"
+    file.write_text(FAILING.replace("TOPIC", topic))
+    with pytest.raises(NotReady) as caught:
+        run(file)
+    said = str(caught.value)
+    assert "sources.numbers: the value of " in said
+    assert "is malformed, it is no JSON object: declare reject, where such messages go" in said
+    assert topic in said
+    assert f'"entry_id":{sent.entry_id}' in said
+    assert "\n" not in said
 
 
 def test_whatever_interrupts_the_wait_stops_the_queries(spark, run, client, topic, tmp_path):

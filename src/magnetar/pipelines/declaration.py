@@ -46,7 +46,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A view of what is read. ``json`` are the columns of a topic's values."""
+    """A view of what is read. ``json`` are the columns of a topic's values.
+
+    A message whose value has none of them goes to ``reject``, or stops the pipeline.
+    """
 
     name: str
     place: Place
@@ -54,6 +57,16 @@ class Source:
     schema: str | None
     json: str | None
     watermark: Watermark | None
+    reject: Place | None = None
+
+    @property
+    def reject_query(self) -> str:
+        """The name of the query that writes what it rejects, and of its checkpoint."""
+        return f"{self.name}_reject"
+
+    @property
+    def rejects(self) -> bool:
+        return self.reject is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 
 from magnetar.pipelines.accounts import FAILED, PASSED, ROWS
 from magnetar.pipelines.declaration import Action, Check, Step
+from magnetar.pipelines.set_aside import MESSAGE, has_message, set_aside
 
 _FATE: Final = "__fate"
 
@@ -39,15 +40,12 @@ def passing(judged_rows: DataFrame) -> DataFrame:
 
 
 def quarantined(judged_rows: DataFrame, step: Step) -> DataFrame:
-    """The rows to be quarantined: key, and as JSON the pipeline's step, the reason and the row."""
+    """The rows to be quarantined, as messages."""
     rows = judged_rows.where(f.col(_FATE).startswith(f"{Action.QUARANTINE}:"))
-    row = f.struct(*[f.col(f"`{name}`") for name in rows.columns if name != _FATE])
     reason = f.substring(_FATE, len(Action.QUARANTINE) + 2, 1 << 20)
-    content = f.struct(
-        f.lit(step.name).alias("step"), reason.alias("reason"), f.to_json(row).alias("row")
-    )
-    key = [f.col("key").cast("binary").alias("key")] if "key" in rows.columns else []
-    return rows.select(*key, f.to_json(content).alias("value"))
+    given = (_FATE, *MESSAGE) if has_message(rows) else (_FATE,)
+    row = f.struct(*[f.col(f"`{name}`") for name in rows.columns if name not in given])
+    return set_aside(rows, step.name, reason, f.to_json(row))
 
 
 def _holds(check: Check) -> Column:

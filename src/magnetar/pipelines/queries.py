@@ -1,4 +1,4 @@
-"""The queries of a pipeline: one for each sink, one for each step that quarantines rows.
+"""The queries of a pipeline: one for each sink, one for each view that sets rows aside.
 
 Each reads its sources itself and has a checkpoint of its own, so that every sink keeps the
 guarantee of its format, and one may be added or taken away without touching the others.
@@ -19,11 +19,11 @@ from magnetar.spark.update_mode import write_batch
 
 
 class Prepared(NamedTuple):
-    """A query that can be started; ``quarantine`` is the step whose rows it quarantines."""
+    """A query that can be started; ``aside`` is the view of which it writes what is set aside."""
 
     name: str
     writer: DataStreamWriter
-    quarantine: str | None
+    aside: str | None
 
     def start(self) -> StreamingQuery:
         return self.writer.start()
@@ -33,7 +33,7 @@ def prepare(pipeline: Pipeline, views: Views, *, until_caught_up: bool) -> list[
     """Those of the sinks first; ``until_caught_up`` is instead of every trigger."""
     return [
         *_of_sinks(pipeline, views, until_caught_up),
-        *_of_steps(pipeline, views, until_caught_up),
+        *_of_views(pipeline, views, until_caught_up),
     ]
 
 
@@ -44,15 +44,15 @@ def _of_sinks(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]
         yield Prepared(sink.name, _towards(sink, writer), None)
 
 
-def _of_steps(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
-    for step in pipeline.steps:
-        if step.name in views.quarantined:
-            assert step.quarantine is not None, "the file was checked"
-            name = step.quarantine_query
-            frame = _counted(views.quarantined[step.name], name)
-            trigger = AVAILABLE_NOW if now else pipeline.trigger
-            writer = _writer(pipeline, name, frame, trigger).outputMode("append")
-            yield Prepared(name, _at(writer, step.quarantine), step.name)
+def _of_views(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
+    places = {one.name: (one.reject_query, one.reject) for one in pipeline.sources}
+    places |= {one.name: (one.quarantine_query, one.quarantine) for one in pipeline.steps}
+    for view, rows in views.aside.items():
+        name, place = places[view]
+        assert place is not None, "the file was checked"
+        trigger = AVAILABLE_NOW if now else pipeline.trigger
+        writer = _writer(pipeline, name, _counted(rows, name), trigger).outputMode("append")
+        yield Prepared(name, _at(writer, place), view)
 
 
 def _counted(frame: DataFrame, name: str) -> DataFrame:

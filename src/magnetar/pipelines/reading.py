@@ -28,10 +28,10 @@ from magnetar.spark.write_options import WRITE_OPTIONS, WriteOptions
 
 PIPELINE_KEYS: Final = (
     *("name", "pulsar", "checkpoints", "trigger", "settings"),
-    *("sources", "steps", "sinks", "quarantine"),
+    *("sources", "steps", "sinks", "quarantine", "reject"),
 )
 PLACE_KEYS: Final = ("topic", "topics", "topicsPattern", "format", "path", "options")
-SOURCE_KEYS: Final = (*PLACE_KEYS, "stream", "schema", "json", "watermark")
+SOURCE_KEYS: Final = (*PLACE_KEYS, "stream", "schema", "json", "watermark", "reject")
 STEP_KEYS: Final = (
     *("sql", "python", "inputs", "watermark", "deduplicate"),
     *("checks", "quarantine"),
@@ -101,10 +101,9 @@ def _pipeline(document: Any, file: Path) -> Pipeline:
     folder = file.parent
     places = _Places(folder, keys.options("pulsar"))
     trigger = _trigger(keys, AVAILABLE_NOW)
-    quarantine = keys.get("quarantine")
-    default = places.written(Keys("quarantine", quarantine, PLACE_KEYS)) if quarantine else None
-    sources = tuple(_source(*one, places) for one in keys.named("sources", SOURCE_KEYS))
-    steps = tuple(_step(*one, places, default) for one in keys.named("steps", STEP_KEYS))
+    quarantine, reject = _aside("quarantine", keys, places), _aside("reject", keys, places)
+    sources = tuple(_source(*one, places, reject) for one in keys.named("sources", SOURCE_KEYS))
+    steps = tuple(_step(*one, places, quarantine) for one in keys.named("steps", STEP_KEYS))
     sinks = tuple(_sink(*one, places, trigger) for one in keys.named("sinks", SINK_KEYS))
     _check_names(sources, steps, sinks)
     name = keys.needed("name", "name: orders")
@@ -183,7 +182,14 @@ class _Places:
             raise InvalidValue(f"{keys.place}: {error}") from error
 
 
-def _source(name: str, keys: Keys, places: _Places) -> Source:
+def _aside(key: str, keys: Keys, places: _Places) -> Place | None:
+    """Where rows go that do not go on, if that is said there."""
+    if key not in keys:
+        return None
+    return places.written(Keys(keys.at(key), keys.get(key), PLACE_KEYS))
+
+
+def _source(name: str, keys: Keys, places: _Places, default: Place | None) -> Source:
     streaming = keys.get("stream")
     if streaming not in (None, True, False):
         raise InvalidValue(f"{keys.at('stream')} has to be true or false")
@@ -191,6 +197,12 @@ def _source(name: str, keys: Keys, places: _Places) -> Source:
     place = places.read(keys, streaming=streaming)
     if place.format != PULSAR and "json" in keys:
         raise InvalidValue(f"{keys.at('json')} is for topics: give schema, or a step with sql")
+    reject = _aside("reject", keys, places)
+    if reject is not None and not (streaming and "json" in keys):
+        raise InvalidValue(
+            f"{keys.at('reject')} is for messages of a stream whose values are no JSON: give json, "
+            "too, and leave `stream: false` out"
+        )
     return Source(
         name=name,
         place=place,
@@ -198,6 +210,7 @@ def _source(name: str, keys: Keys, places: _Places) -> Source:
         schema=keys.text("schema"),
         json=keys.text("json"),
         watermark=_watermark(keys),
+        reject=(reject or default) if streaming and "json" in keys else None,
     )
 
 
@@ -212,10 +225,7 @@ def _step(name: str, keys: Keys, places: _Places, default: Place | None) -> Step
         raise InvalidValue(
             f"{keys.at('inputs')}: a function needs the views that it is given, sql names its own"
         )
-    own = keys.get("quarantine")
-    quarantine = default
-    if own is not None:
-        quarantine = places.written(Keys(keys.at("quarantine"), own, PLACE_KEYS))
+    quarantine = _aside("quarantine", keys, places) or default
     step = Step(
         name=name,
         sql=sql,
@@ -298,14 +308,17 @@ def _check_names(
         for other in view.inputs if isinstance(view, Step) else ():
             _check_view(f"{place}.{view.name}.inputs", other, views)
         views.append(view.name)
-    quarantines = {step.quarantine_query.lower(): step.name for step in steps if step.quarantines}
+    aside = {
+        step.quarantine_query.lower(): f"steps.{step.name}" for step in steps if step.quarantines
+    }
+    aside |= {one.reject_query.lower(): f"sources.{one.name}" for one in sources if one.rejects}
     for sink in sinks:
         _check_name(f"sinks.{sink.name}", sink.name)
-        step = quarantines.get(sink.name.lower())
-        if step is not None:
+        kept = aside.get(sink.name.lower())
+        if kept is not None:
             raise InvalidValue(
-                f"sinks.{sink.name} is called as the query that writes what steps.{step} "
-                "quarantines, and would share its checkpoint: give it another name"
+                f"sinks.{sink.name} is called as the query that writes what {kept} sets aside, "
+                "and would share its checkpoint: give it another name"
             )
         _check_view(f"sinks.{sink.name}.from", sink.view, views)
 

@@ -28,10 +28,11 @@ class Where(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A pipeline whose every view was analysed by Spark, and its queries."""
+    """A pipeline whose views were analysed by Spark, its queries, and notes for its author."""
 
     pipeline: Pipeline
     queries: list[Prepared]
+    notes: list[str]
 
 
 def check(
@@ -43,7 +44,8 @@ def check(
         found = views.build(spark, pipeline)
     except InvalidValue as error:
         raise InvalidValue(f"{file}: {error}") from error
-    return Checked(pipeline, prepare(pipeline, found, until_caught_up=until_caught_up))
+    queries = prepare(pipeline, found, until_caught_up=until_caught_up)
+    return Checked(pipeline, queries, found.notes)
 
 
 @contextmanager

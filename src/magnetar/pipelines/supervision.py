@@ -19,7 +19,7 @@ class Watched:
 
     def __init__(self, prepared: Prepared, query: StreamingQuery) -> None:
         self.name = prepared.name
-        self.quarantine = prepared.quarantine
+        self.aside = prepared.aside
         self.tally = Tally()
         self._query = query
 

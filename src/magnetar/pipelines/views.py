@@ -3,25 +3,33 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from magnetar.errors import InvalidValue
-from magnetar.pipelines import quality, transforms
+from magnetar.pipelines import json_values, quality, transforms
 from magnetar.pipelines.declaration import Pipeline, Sink, Source, Step, Watermark
+from magnetar.pipelines.set_aside import has_message
 
 _WATERMARK = "spark.watermarkDelayMs"
 """What Spark notes of a column that has a watermark."""
+_APART = "__apart"
 
 
 @dataclass(slots=True)
 class Views:
-    """``frames`` by the names of the views; ``quarantined`` rows by the names of their steps."""
+    """By the names of the views: ``frames``, and the rows that are set ``aside``, as messages.
+
+    ``notes`` are for who wrote the file.
+    """
 
     frames: dict[str, DataFrame] = field(default_factory=dict)
-    quarantined: dict[str, DataFrame] = field(default_factory=dict)
+    aside: dict[str, DataFrame] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def build(spark: SparkSession, pipeline: Pipeline) -> Views:
@@ -29,7 +37,7 @@ def build(spark: SparkSession, pipeline: Pipeline) -> Views:
     views = Views()
     for source in pipeline.sources:
         with _at(f"sources.{source.name}"):
-            _keep(views, source.name, _read(spark, source))
+            _keep(views, source.name, _read(spark, source, views))
     for step in pipeline.steps:
         with _at(f"steps.{step.name}"):
             _keep(views, step.name, _made(spark, pipeline, step, views))
@@ -43,27 +51,17 @@ def _keep(views: Views, name: str, frame: DataFrame) -> None:
     frame.createOrReplaceTempView(name)
 
 
-def _read(spark: SparkSession, source: Source) -> DataFrame:
+def _read(spark: SparkSession, source: Source, views: Views) -> DataFrame:
     reader = spark.readStream if source.streaming else spark.read
     reader = reader.format(source.place.format).options(**source.place.options)
     if source.schema is not None:
         reader = reader.schema(source.schema)
     frame = reader.load(source.place.path)
     if source.json is not None:
-        frame = _with_json(frame, source.json)
+        frame, rejected = json_values.parsed(frame, source, source.json)
+        if rejected is not None:
+            views.aside[source.name] = rejected
     return _watermarked(frame, source.watermark)
-
-
-def _with_json(frame: DataFrame, columns: str) -> DataFrame:
-    parsed = f.from_json(f.col("value").cast("string"), columns).alias("__json")
-    fields = frame.select(parsed).select("__json.*").columns
-    taken = {name.lower() for name in frame.columns} & {name.lower() for name in fields}
-    if taken:
-        raise InvalidValue(
-            f"json has a column {taken.pop()}, as a message has: rename it in a step, with "
-            "from_json(string(value), ...)"
-        )
-    return frame.select("*", parsed).select("__json.*", *frame.columns)
 
 
 def _made(spark: SparkSession, pipeline: Pipeline, step: Step, views: Views) -> DataFrame:
@@ -89,7 +87,12 @@ def _made(spark: SparkSession, pipeline: Pipeline, step: Step, views: Views) -> 
     if step.quarantines:
         if not frame.isStreaming:
             raise InvalidValue("its rows are read again for each micro-batch: drop or warn instead")
-        views.quarantined[step.name] = quality.quarantined(judged, step)
+        views.aside[step.name] = quality.quarantined(judged, step)
+        if not has_message(frame):
+            views.notes.append(
+                f"steps.{step.name} quarantines rows without their messages: have it select value, "
+                "topic and message_id as well, and they can be mended and sent back"
+            )
     return quality.passing(judged)
 
 
@@ -102,14 +105,16 @@ def _deduplicated(frame: DataFrame, step: Step) -> DataFrame:
     for name in columns:
         if name not in frame.columns:
             raise InvalidValue(f"deduplicate: there is no column {name} in {frame.columns}")
-    if not frame.isStreaming:
-        return frame.dropDuplicates(columns)
-    if not any(_WATERMARK in column.metadata for column in frame.schema):
+    if frame.isStreaming and not any(_WATERMARK in column.metadata for column in frame.schema):
         raise InvalidValue(
             "deduplicate needs to know how long to remember a row: give a watermark, there or "
             "before, such as {column: event_time, delay: 10 minutes}"
         )
-    return frame.dropDuplicatesWithinWatermark(columns)
+    # To Spark a null is equal to another: rows with one get something to be told apart by.
+    missing = reduce(or_, [f.col(f"`{name}`").isNull() for name in columns])
+    apart = frame.withColumn(_APART, f.when(missing, f.expr("uuid()")))
+    once = apart.dropDuplicatesWithinWatermark if frame.isStreaming else apart.dropDuplicates
+    return once([*columns, _APART]).drop(_APART)
 
 
 def _check_sink(sink: Sink, frame: DataFrame) -> None:

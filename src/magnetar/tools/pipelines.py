@@ -57,7 +57,9 @@ def check(file: Path, master: str | None, remote: str | None) -> None:
     _quiet_py4j()
     pipeline = read_pipeline(file, os.environ)
     with _log_file() as log_file, spark_for(pipeline, Where(master, remote, log_file)) as spark:
-        queries = checked(file, os.environ, spark, until_caught_up=False).queries
+        _, queries, notes = checked(file, os.environ, spark, until_caught_up=False)
+    for note in notes:
+        click.echo(f"note: {note}")
     click.echo(f"{file} is right: {', '.join(one.name for one in queries)}")
 
 

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 
 from magnetar.clock import SystemClock
-from magnetar.pipelines.accounts import StepAccount, accounts, differences
+from magnetar.pipelines.accounts import ViewAccount, accounts, differences
 from magnetar.pipelines.declaration import Pipeline
 from magnetar.pipelines.tally import Tally
 
@@ -16,10 +16,10 @@ _PLAIN_EVERY_S: Final = 10.0
 
 
 class Query(Protocol):
-    """A query as it is shown; ``quarantine`` is the step whose rows it quarantines."""
+    """A query as it is shown; ``aside`` is the view of which it writes what is set aside."""
 
     name: str
-    quarantine: str | None
+    aside: str | None
     tally: Tally
 
 
@@ -51,8 +51,8 @@ class PipelineTable(Live):
         """Print the counts. Returns whether they add up."""
         tallies = {query.name: query.tally for query in self._queries}
         found = accounts(self._pipeline, tallies)
-        steps = {query.name: query.quarantine for query in self._queries if query.quarantine}
-        wrong = differences(found, tallies, steps)
+        aside = {query.name: query.aside for query in self._queries if query.aside}
+        wrong = differences(found, tallies, aside)
         if self.console.is_terminal:
             self.console.print(self._picture())
         else:
@@ -109,10 +109,12 @@ def _line(query: Query) -> str:
     return f"{query.name}: {', '.join(part for part in parts if part)}"
 
 
-def _account(one: StepAccount) -> str:
+def _account(one: ViewAccount) -> str:
     failed = ", ".join(f"{name} {count:,}" for name, count in one.failed.items() if count)
     said = (
-        f"{one.query} at {one.step}: {one.rows:,} = {one.passed:,} passed + {one.dropped:,} dropped"
+        f"{one.query} at {one.view}: {one.rows:,} = {one.passed:,} passed + {one.dropped:,} dropped"
         f" + {one.quarantined:,} quarantined"
     )
+    if one.rejected:
+        said += f" + {one.rejected:,} rejected"
     return f"{said} ({failed})" if failed else said

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.pipelines.accounts import accounts, differences
-from magnetar.pipelines.declaration import Action, Check, Pipeline, Step
+from magnetar.pipelines.declaration import Action, Check, Pipeline, Place, Source, Step
 from magnetar.pipelines.tally import Tally
 
 CHECKS = (
@@ -12,7 +12,8 @@ CHECKS = (
     Check("odd", "z", Action.WARN),
 )
 STEP = Step("clean", "SELECT 1", None, (), None, (), CHECKS, None)
-PIPELINE = Pipeline("p", Path(), "c", "available-now", {}, (), (STEP,), ())
+SOURCE = Source("orders", Place("pulsar", {}), True, None, "id int", None, Place("pulsar", {}))
+PIPELINE = Pipeline("p", Path(), "c", "available-now", {}, (SOURCE,), (STEP,), ())
 COUNTS = {"rows": 10, "passed": 6, "failed: bad": 3, "failed: worse": 1, "failed: odd": 4}
 
 
@@ -44,3 +45,25 @@ def test_the_quarantine_has_written_what_was_left_to_it_once_it_has_read_as_much
     assert wrong == ["copy: at clean 3 rows were quarantined, but clean_quarantine wrote 2"]
     counted["clean_quarantine"].rows_read = 8
     assert differences(found, counted, {"clean_quarantine": "clean"}) == []
+
+
+def rejecting(*, rows=10, written=2):
+    counted = tallies()
+    counted["copy"].steps["orders"] = {"rows": rows, "passed": 8, "failed: malformed": 2}
+    counted["orders_reject"] = Tally(rows_read=10, rows_written=written)
+    return counted, accounts(PIPELINE, counted)
+
+
+def test_a_source_passes_what_it_does_not_reject():
+    counted, found = rejecting()
+    (one,) = [each for each in found if each.view == "orders"]
+    assert (one.rows, one.passed, one.rejected, one.set_aside) == (10, 8, 2, 2)
+    assert differences(found, counted, {"orders_reject": "orders"}) == []
+
+
+def test_what_a_source_loses_is_told():
+    counted, found = rejecting(rows=11, written=1)
+    passed, written = differences(found, counted, {"orders_reject": "orders"})
+    assert passed.startswith("copy: at orders 11 rows came, of which 8 went on, 0 were dropped")
+    assert passed.endswith("0 quarantined and 2 rejected")
+    assert written == "copy: at orders 2 rows were rejected, but orders_reject wrote 1"

@@ -1,3 +1,4 @@
+import re
 import textwrap
 
 import pytest
@@ -10,6 +11,7 @@ WHOLE = """
 name: orders
 pulsar: {service.url: "${URL}", admin.url: "http://localhost:8080"}
 quarantine: {topic: bad}
+reject: {topic: rejected}
 sources:
   orders:
     topic: orders
@@ -47,6 +49,9 @@ def test_a_file_is_read_whole(read, tmp_path):
     copy, table = pipeline.sinks
     assert orders.place.options == {"service.url": "pulsar://localhost:6650", "topic": "orders"}
     assert orders.watermark == Watermark("event_time", "10 minutes")
+    assert orders.reject is not None
+    assert orders.reject.options["topic"] == "rejected"
+    assert not customers.rejects
     assert customers.place == Place("parquet", {}, str(tmp_path / "customers"))
     assert not customers.streaming
     assert [check.action for check in clean.checks] == [Action.QUARANTINE, Action.WARN]
@@ -81,6 +86,11 @@ MISTAKES = {
     "  table:": ("  a table:", "made of letters, digits and _"),
     "stream: false": ("stream: no way", "has to be true or false"),
     '"${URL}"': ('"${NOWHERE}"', "${NOWHERE} is not in the environment"),
+    "{topic: rejected}": ("{topic: a, path: x}", "reject.path is not for topics"),
+    "path: customers,": (
+        "path: customers, reject: {topic: a},",
+        "customers.reject is for messages",
+    ),
     "path: customers, stream": ("json: a int, stream", "json is for topics"),
     "admin.url: ": ("admin.ulr: ", "pulsar.admin.ulr is not known: did you mean admin.url?"),
     "topic: orders\n": ("topic: non-persistent://a/b/c\n", "keeps no messages"),
@@ -117,9 +127,19 @@ def test_a_variable_may_have_a_default(read):
     assert given.sources[0].place.options["service.url"] == "pulsar://given:6650"
 
 
-def test_a_sink_does_not_share_the_checkpoint_of_what_is_quarantined(read):
-    with pytest.raises(InvalidValue, match=r"query that writes what steps\.clean quarantines"):
-        read(WHOLE.replace("  copy: {", "  clean_quarantine: {"))
+@pytest.mark.parametrize(
+    ("sink", "view"), [("clean_quarantine", "steps.clean"), ("orders_reject", "sources.orders")]
+)
+def test_a_sink_does_not_share_the_checkpoint_of_what_is_set_aside(read, sink, view):
+    with pytest.raises(InvalidValue, match=f"query that writes what {re.escape(view)} sets aside"):
+        read(WHOLE.replace("  copy: {", f"  {sink}: {{"))
+
+
+def test_a_source_may_have_a_place_of_its_own_for_what_it_rejects(read):
+    own = WHOLE.replace("json: id int", "reject: {topic: own}\n    json: id int")
+    (orders, _) = read(own).sources
+    assert orders.reject is not None
+    assert orders.reject.options["topic"] == "own"
 
 
 def test_views_are_told_apart_by_more_than_case(read):
