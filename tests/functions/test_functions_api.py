@@ -16,6 +16,7 @@ from magnetar.errors import MagnetarError, NotReady
 from magnetar.functions.worker.multipart import Part, form
 from magnetar.functions.worker.server import running_worker
 from magnetar.functions.worker.settings import WorkerSettings
+from magnetar.functions.worker.trigger import TIMEOUT_S
 from magnetar.model.subscriptions import InitialPosition
 
 COUNTS = """
@@ -284,4 +285,30 @@ def test_a_trigger_does_not_mind_what_others_write_to_the_output(api, code, name
     text = f"NAME = {name!r}\n{STRANGER}"
     api.create(fqfn, config(name, code(text), className=f"{name}.Stranger"))
     assert api.trigger(fqfn, b"mine", None) == b"mine"
+    api.delete(fqfn)
+
+
+FAILS = """
+class Fails:
+    def process(self, input, context):
+        if input == "none":
+            raise LookupError("nothing is called none")
+        return input
+"""
+
+
+def test_a_trigger_that_fails_names_the_exception_at_once(api, client, code, name):
+    fqfn = f"public/default/{name}"
+    api.create(fqfn, config(name, code(FAILS), className=f"{name}.Fails"))
+    with client.create_producer(f"{name}-in") as producer:
+        producer.send(b"none")
+    runs(api, fqfn, numUserExceptions=1)  # That is of another message, and fails no trigger.
+    assert api.trigger(fqfn, b"fine", None) == b"fine"
+    began = time.monotonic()
+    with pytest.raises(MagnetarError) as caught:
+        api.trigger(fqfn, b"none", None)
+    assert time.monotonic() - began < TIMEOUT_S / 2
+    assert "The function failed: LookupError: nothing is called none (its status" in str(
+        caught.value
+    )
     api.delete(fqfn)

@@ -32,19 +32,19 @@ class UserMetric:
 
 @dataclass(slots=True)
 class Exceptions:
-    """Those of one kind."""
+    """Those of one kind, as they are shown."""
 
     count: int = 0
-    latest: deque[tuple[str, int]] = field(
-        default_factory=lambda: deque(maxlen=EXCEPTIONS_KEPT_MAX)
-    )
+    latest: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EXCEPTIONS_KEPT_MAX))
 
-    def add(self, text: str, now_ms: int) -> None:
+    def add(self, text: str, now_ms: int, **of_message: str) -> None:
+        """``of_message``: the ``topic`` and ``messageId`` of the one that it was raised for."""
         self.count += 1
-        self.latest.append((text[-EXCEPTION_CHARACTERS_MAX:], now_ms))
+        text = text[-EXCEPTION_CHARACTERS_MAX:]
+        self.latest.append({"exceptionString": text, "timestampMs": now_ms, **of_message})
 
     def shown(self) -> list[dict[str, Any]]:
-        return [{"exceptionString": text, "timestampMs": at_ms} for text, at_ms in self.latest]
+        return list(self.latest)
 
 
 @dataclass(slots=True)

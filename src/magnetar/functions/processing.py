@@ -139,7 +139,7 @@ class Processor:
         try:
             value = self._decoder(message.topic)(message)
         except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
-            self._failed("system", f"{message} cannot be decoded")
+            self._failed("system", f"{message} cannot be decoded", message)
             return False
         context.begin(message)
         begun = clock.now()
@@ -147,13 +147,13 @@ class Processor:
         try:
             output = self._call(value)
         except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
-            self._failed("user", "Exception while executing user method")
+            self._failed("user", "Exception while executing user method", message)
             return False
         metrics.busy_s += clock.now() - begun
         try:
             sent = self._output(message, output)
         except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
-            self._failed("system", f"the output of {message} cannot be encoded")
+            self._failed("system", f"the output of {message} cannot be encoded", message)
             return False
         if context.sent:
             outcome.sent += [
@@ -191,7 +191,7 @@ class Processor:
             now_ms = self._clock.wall_ms()
             time_ms = now_ms if self._time_of is None else self._time_of(value, message)
         except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
-            self._failed("system", f"{message} cannot be decoded")
+            self._failed("system", f"{message} cannot be decoded", message)
             outcome.failed.append(message)
             return
         if not windows.add((message, value), time_ms, self.values.input_of(message.topic)):
@@ -237,11 +237,12 @@ class Processor:
         metrics.processed += len(window.done)
         return True
 
-    def _failed(self, kind: str, what: str) -> None:
+    def _failed(self, kind: str, what: str, message: Input | None = None) -> None:
         """Of the exception that is being handled; nothing of its message is left."""
         self._context.sent.clear()
         exceptions = self._metrics.user if kind == "user" else self._metrics.system
-        exceptions.add(traceback.format_exc(), self._clock.wall_ms())
+        of = {} if message is None else {"topic": message.topic, "messageId": _id_text(message)}
+        exceptions.add(traceback.format_exc(), self._clock.wall_ms(), **of)
         self._logger.exception(what)  # noqa: LOG004 - it is called while one is handled.
 
     def _decoder(self, topic: str) -> Callable[[Input], Any]:

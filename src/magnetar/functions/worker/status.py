@@ -25,7 +25,8 @@ _TOTALS: Final = {
     "systemExceptionsTotal": "numSystemExceptions",
     "userExceptionsTotal": "numUserExceptions",
 }
-_LATEST: Final = ("latestUserExceptions", "latestSystemExceptions")
+LATEST: Final = ("latestUserExceptions", "latestSystemExceptions")
+"""Where the status has the exceptions that were raised last."""
 
 
 def added(before: Metrics, now: Metrics) -> Metrics:
@@ -33,7 +34,7 @@ def added(before: Metrics, now: Metrics) -> Metrics:
     count, more = before["numSuccessfullyProcessed"], now["numSuccessfullyProcessed"]
     busy = before["averageLatency"] * count + now["averageLatency"] * more
     sums = {name: before[name] + now[name] for name in _TOTALS.values()}
-    latest = {name: [*before[name], *now[name]][-EXCEPTIONS_KEPT_MAX:] for name in _LATEST}
+    latest = {name: [*before[name], *now[name]][-EXCEPTIONS_KEPT_MAX:] for name in LATEST}
     return {
         **sums,
         **latest,

@@ -27,6 +27,7 @@ from magnetar.functions.worker.metadata_topic import MetadataTopic
 from magnetar.functions.worker.multipart import Part
 from magnetar.functions.worker.package_check import check_package
 from magnetar.functions.worker.packages import Packages
+from magnetar.functions.worker.status import LATEST
 from magnetar.functions.worker.supervisor import Supervisor
 from magnetar.functions.worker.trigger import trigger
 from magnetar.model.subscriptions import RegexSubscriptionMode
@@ -195,8 +196,14 @@ class FunctionsWorker:
             raise Rejection(
                 400, "Function in trigger function is not ready: its status says when it runs"
             )
+
+        def exceptions() -> list[Mapping[str, Any]]:
+            found = self._supervisor.status(fqfn)["instances"]
+            of_all = [one["status"] for one in found]
+            return [one for each in of_all for kind in LATEST for one in each[kind]]
+
         try:
-            return await trigger(self._client, where, data, config.output)
+            return await trigger(self._client, where, data, config.output, exceptions)
         except TimeoutError as error:
             raise Rejection(408, f"Request Timed Out: {error}") from error
         except InvalidValue as error:
