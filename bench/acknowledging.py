@@ -7,8 +7,8 @@ queue: half a queue, once half of it was used.
 
 from struct import Struct
 
-from magnetar.inner.varint import varint
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.varint import varint
 from magnetar.wire import requests
 
 from .frames import HEAD_SIZE, MESSAGE, Counter

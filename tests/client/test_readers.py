@@ -1,10 +1,13 @@
 """Readers of partitioned topics and of several, and where they begin."""
 
+import json
+
+import pulsar
 import pytest
 from support.admin import ask
 from support.loop import until
 
-from magnetar import LATEST_MESSAGE, Client, InitialPosition
+from magnetar import LATEST_MESSAGE, Client, InitialPosition, MessageId
 from magnetar.errors import InvalidName, InvalidValue
 
 
@@ -53,6 +56,29 @@ async def test_it_goes_on_where_another_was(broker, client, topic):
     assert await everything(after) == [b"2", b"2", b"3", b"3"]
     withal = await client.create_reader(topics, ids, inclusive=True)
     assert len(await everything(withal)) == 7
+
+
+async def test_an_id_that_was_kept_is_where_a_reader_begins(client, topic):
+    """Of a chunked message, too; its numbers alone, as JSON keeps them, are another id."""
+    async with client.create_producer(topic, chunking=True) as producer:
+        await producer.send(b"before")
+        large = b"l" * 6_000_000
+        sent = await producer.send(large)
+        await producer.send(b"behind")
+    consumer = await client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
+    received = (await consumer.receive_many(3, 30, count_min=3))[1].message_id
+    assert sent == received
+    for kept in (
+        MessageId.from_bytes(received.to_bytes()),
+        MessageId.from_text(received.to_text()),
+        MessageId.from_bytes(pulsar.MessageId.deserialize(sent.to_bytes()).serialize()),
+    ):
+        assert kept == sent
+        async with client.create_reader(topic, kept, inclusive=True) as reader:
+            assert (await reader.receive(30)).data == large
+        async with client.create_reader(topic, kept) as reader:
+            assert (await reader.receive(30)).data == b"behind"
+    assert MessageId(*json.loads(json.dumps(sent))) != sent
 
 
 async def test_a_place_of_one_topic_is_none_of_several(client, topic):

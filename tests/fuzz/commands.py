@@ -15,8 +15,8 @@ from fuzz.mutate import NUMBERS, Mutator
 from golden.frames import join, parse, split
 from google.protobuf.message import DecodeError, Message
 
-from magnetar.inner.varint import varint
 from magnetar.message.entry import checksum
+from magnetar.model.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 
 IDS = 4  # Producers and consumers of a connection are 0 to 3,

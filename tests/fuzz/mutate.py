@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from magnetar.inner.varint import varint
+from magnetar.model.varint import varint
 
 NUMBERS = sorted(
     {

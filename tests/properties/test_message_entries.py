@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from magnetar.errors import CorruptEntry
 from magnetar.inner.plain.batches import Single
-from magnetar.inner.varint import varint, varint_value
 from magnetar.message import batch, chunk, compression, entry, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.model.position import Position
+from magnetar.model.varint import varint, varint_value
 from magnetar.proto import PulsarApi_pb2 as pb
 
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)

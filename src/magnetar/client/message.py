@@ -8,32 +8,8 @@ from magnetar.inner.plain.batches import Single
 from magnetar.message.batch import parse_single
 from magnetar.message.keys import decoded_key
 from magnetar.message.metadata import EncryptedKey, Metadata
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 from magnetar.schemas.schema import T_co
-
-
-class ChunkedMessageId(MessageId):
-    """The id of a message that was split: the id of its last entry, and the place of the first.
-
-    It equals, sorts and prints as the plain id of the last entry.
-    """
-
-    first_chunk: Position
-    chunks: tuple[Position, ...]  # All entries of a received message; () for one that was sent.
-
-    @classmethod
-    def of(
-        cls,
-        ledger_id: int,
-        entry_id: int,
-        partition: int,
-        *,
-        first_chunk: Position,
-        chunks: tuple[Position, ...] = (),
-    ) -> "ChunkedMessageId":
-        made = cls(ledger_id, entry_id, partition)
-        made.first_chunk, made.chunks = first_chunk, chunks
-        return made
 
 
 class TopicMessageId(MessageId):

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from magnetar.client import blocking
-from magnetar.client.message import ChunkedMessageId, TopicMessageId
 from magnetar.client.message import Message as OurMessage
+from magnetar.client.message import TopicMessageId
 from magnetar.errors import NotAllowed
+from magnetar.model.position import ChunkedMessageId
 from magnetar.model.position import MessageId as OurMessageId
 
 from .callbacks import Callbacks

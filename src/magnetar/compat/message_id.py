@@ -3,10 +3,9 @@
 from functools import total_ordering
 from typing import ClassVar
 
-from magnetar.client.message import ChunkedMessageId
 from magnetar.client.message import Message as OurMessage
-from magnetar.client.message_id_bytes import parsed, serialized
-from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
+from magnetar.errors import InvalidValue
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, ChunkedMessageId
 from magnetar.model.position import MessageId as OurMessageId
 
 
@@ -42,7 +41,7 @@ class MessageId:
 
     def serialize(self) -> bytes:
         """The id as bytes, the same that ``pulsar-client`` writes."""
-        return serialized(self._id)
+        return self._id.to_bytes()
 
     @staticmethod
     def deserialize(message_id_bytes: bytes, topic: str | None = None) -> "MessageId":
@@ -50,7 +49,13 @@ class MessageId:
 
         ``topic`` is needed for the consumer of several topics.
         """
-        found = MessageId._of(parsed(message_id_bytes))
+        if not isinstance(message_id_bytes, bytes):
+            raise TypeError(f"a serialized message id is {type(message_id_bytes).__name__}")
+        try:
+            found = MessageId._of(OurMessageId.from_bytes(message_id_bytes))
+        except InvalidValue:
+            text = f"Failed to parse serialized message id {message_id_bytes!r}"
+            raise ValueError(text) from None
         found._topic = topic or ""
         return found
 

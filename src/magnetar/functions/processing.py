@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from magnetar.client.consumers.letters import dead_letter
 from magnetar.client.message import Message
-from magnetar.client.message_id_bytes import serialized
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.clock import Clock
 from magnetar.compat.enums import CompressionType
@@ -350,7 +349,7 @@ def _copy(message: Input) -> OutgoingMessage:
 def _id_text(message: Input) -> str:
     if isinstance(message, Unreceived):
         return urlsafe_b64encode(message.message_id.serialize()).decode()
-    return urlsafe_b64encode(serialized(message.message_id)).decode()
+    return urlsafe_b64encode(message.message_id.to_bytes()).decode()
 
 
 def _own(message: Input) -> "Single | Metadata | Unreceived":

@@ -15,7 +15,6 @@ import pyarrow as pa
 from magnetar import inner
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Message
-from magnetar.client.message_id_bytes import serialized
 from magnetar.history.arrays import Numbers, bitmap, number_array, text_array
 from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
@@ -232,7 +231,7 @@ def _serialized_message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
     """As other clients read them: an object per message, only where the column is asked for."""
     return pa.array(
         [
-            serialized(Message(delivery, index, b"", b"").message_id)
+            Message(delivery, index, b"", b"").message_id.to_bytes()
             for delivery, packed in zip(rows.deliveries, rows.packed, strict=True)
             for index in packed.indexes
         ],

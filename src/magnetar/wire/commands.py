@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from magnetar.errors import MalformedFrame
-from magnetar.inner.varint import varint
+from magnetar.model.varint import varint
 from magnetar.proto.PulsarApi_pb2 import (
     BaseCommand,
     CommandAck,

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bench.work import Burst, Instructions, count
-from magnetar.inner.varint import varint
+from magnetar.model.varint import varint
 
 ALONE = Burst("alone", 100, 1)
 TOGETHER = Burst("together", 100, 50)

@@ -1,11 +1,11 @@
 import pytest
 from support.heads import head_of
 
-from magnetar.client.message import ChunkedMessageId, Delivery, Message
+from magnetar.client.message import Delivery, Message
 from magnetar.inner.plain.batches import Single
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 from magnetar.schemas.primitives import StringSchema
 
 TOPIC = "persistent://public/default/t"
@@ -75,9 +75,7 @@ def test_a_key_that_is_not_the_base64_it_claims_to_be_comes_as_it_is(key):
 def test_a_chunked_message_is_named_by_its_last_entry():
     chunks = (Position(3, 1), Position(3, 4))
     found = Message(delivery(chunks=chunks), -1, b"", b"").message_id
-    assert found == MessageId(3, 4, 1)
-    assert isinstance(found, ChunkedMessageId)
-    assert found.first_chunk == Position(3, 1)
+    assert found == ChunkedMessageId.of(3, 4, 1, first_chunk=Position(3, 1))
 
 
 def test_it_prints_what_and_where_not_its_bytes():

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar import compat
-from magnetar.client.message import ChunkedMessageId
 from magnetar.compat.message_id import MessageId
-from magnetar.model.position import Position
+from magnetar.model.position import ChunkedMessageId, Position
 
 numbers = st.integers(min_value=0, max_value=2**63 - 1)
 small = st.integers(min_value=-1, max_value=2**31 - 1)

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from magnetar.client.connections.connection import Connection
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.message import ChunkedMessageId, Delivery, Message
+from magnetar.client.message import Delivery, Message
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 from magnetar.wire import requests
 
 from .ack_receipts import ACKNOWLEDGED, AckReceipts, all_of

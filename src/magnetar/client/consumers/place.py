@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from magnetar.client.message import ChunkedMessageId, Message
-from magnetar.model.position import LATEST, MessageId, Position
+from magnetar.client.message import Message
+from magnetar.model.position import LATEST, ChunkedMessageId, MessageId, Position
 
 from .unpacking import Start
 

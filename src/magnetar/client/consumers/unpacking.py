@@ -52,6 +52,10 @@ class Start:
     message_id: MessageId
     inclusive: bool
 
+    def includes(self, position: Position) -> bool:
+        """Whether this entry is the one to begin with, itself."""
+        return self.inclusive and position == self.message_id.position
+
     def skip(self, position: Position, batch_size: int) -> int:
         """How many messages of this entry come before the start."""
         if position != self.message_id.position:
@@ -254,6 +258,14 @@ class Unpacker:
             self._acknowledged.chunked(position)
         if whole is None:
             self._watch_chunks()
+            if place.index and self.start is not None and self.start.includes(position):
+                log.warning(
+                    "consumer.start_passed_over topic=%s message_id=%s: it names the last entry of "
+                    "a chunked message without its first one; keep an id by MessageId.to_bytes() "
+                    "or to_text()",
+                    self._topic,
+                    self.start.message_id,
+                )
         elif self._ordered:
             self._acknowledged.chunked(whole[1][0], whole[1][-1])
         return whole

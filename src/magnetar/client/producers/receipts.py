@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import overload
 
-from magnetar.client.message import ChunkedMessageId
 from magnetar.client.outgoing_message import Settled
 from magnetar.errors import MagnetarError
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ from typing import Any, Final
 from magnetar.broker.admin.errors import Rejection
 from magnetar.client.client import Client
 from magnetar.client.consumers.reader import Reader
-from magnetar.client.message_id_bytes import parsed
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, MessageId
@@ -76,7 +75,7 @@ def _is_of(topic: TopicName, sent: MessageId, name: str | None, id_text: str | N
     if id_text is None or name not in _names(topic, sent):
         return False
     with suppress(ValueError, MagnetarError):  # Others may write there what they like.
-        return parsed(base64.urlsafe_b64decode(id_text)).position == sent.position
+        return MessageId.from_bytes(base64.urlsafe_b64decode(id_text)).position == sent.position
     return False
 
 

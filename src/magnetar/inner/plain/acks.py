@@ -11,7 +11,7 @@ is not plain stays for ``wire/frames.py``, which reads every frame there is.
 import re
 from struct import Struct
 
-from magnetar.inner.varint import VARINT, varint_value
+from magnetar.model.varint import VARINT, varint_value
 
 Found = dict[int, dict[int, list[int]]]
 """By consumer id and ledger id: entry ids."""

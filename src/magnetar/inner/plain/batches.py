@@ -9,7 +9,7 @@ import re
 from itertools import repeat
 from typing import NamedTuple, TypeVar
 
-from magnetar.inner.varint import VARINT, varint, varint_value
+from magnetar.model.varint import VARINT, varint, varint_value
 
 from .fields import UnusualForm, fields, is_pair, write_fields
 

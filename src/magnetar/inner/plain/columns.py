@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain
 from typing import Final, NamedTuple, TypeAlias
 
-from magnetar.inner.varint import VARINT, varint_value
+from magnetar.model.varint import VARINT, varint_value
 
 from .batches import unpack, usual_head
 from .fields import fields

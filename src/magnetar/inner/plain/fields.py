@@ -7,7 +7,7 @@ meets what is not read here asks it.
 import re
 from collections.abc import Iterator
 
-from magnetar.inner.varint import VARINT, varint, varint_value
+from magnetar.model.varint import VARINT, varint, varint_value
 
 _FIELD = re.compile(rb"([\x00-\x7f]|[\x80-\xff][\x00-\x7f])(%b)" % VARINT, re.DOTALL).match
 _SIZE_BYTES_MAX = 4

@@ -6,7 +6,7 @@ totalSize(4) commandSize(4) 08 09 4a size  08 consumer 12 size { 08 ledger 10 en
 
 from struct import Struct
 
-from magnetar.inner.varint import varint
+from magnetar.model.varint import varint
 
 # Entries that are smaller on average, heads and all, are joined into one piece: copying them costs
 # less than handing each of them to the transport.

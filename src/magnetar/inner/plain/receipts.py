@@ -4,7 +4,7 @@ totalSize(4) commandSize(4) 08 07 3a size  08 producer 10 sequence  1a size { 08
 10 entry }  20 highest
 """
 
-from magnetar.inner.varint import varint
+from magnetar.model.varint import varint
 
 
 def send_receipts(  # noqa: PLR0917 - the compiled ones have no others

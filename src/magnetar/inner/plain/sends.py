@@ -13,7 +13,7 @@ frame there is and agrees with this file on the plain ones.
 import re
 from struct import Struct
 
-from magnetar.inner.varint import VARINT, varint_value
+from magnetar.model.varint import VARINT, varint_value
 
 from .checksum import checksum
 from .traits import is_usual

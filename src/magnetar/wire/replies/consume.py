@@ -6,8 +6,8 @@ from typing import Protocol
 
 from magnetar import inner
 from magnetar.errors import MagnetarError
-from magnetar.inner.varint import varint
 from magnetar.model.position import Position
+from magnetar.model.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.errors import to_code
 from magnetar.wire.frames import encode, encode_with_entry

@@ -4,8 +4,13 @@ import pytest
 
 from magnetar.client.consumers.place import Place, entry_of
 from magnetar.client.consumers.unpacking import Start
-from magnetar.client.message import ChunkedMessageId
-from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId, Position
+from magnetar.model.position import (
+    EARLIEST_MESSAGE,
+    LATEST_MESSAGE,
+    ChunkedMessageId,
+    MessageId,
+    Position,
+)
 
 NOTHING = Position(7, -1)
 LAST = MessageId(7, 4, -1, 2, 3)

@@ -7,10 +7,10 @@ from support.loop import pass_time
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.redeliveries import Redeliveries
 from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
-from magnetar.client.message import ChunkedMessageId, Delivery, Message
+from magnetar.client.message import Delivery, Message
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE

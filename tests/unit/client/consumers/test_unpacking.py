@@ -13,7 +13,7 @@ from magnetar.message.batch import pack
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import EncryptedKey, build, build_encryption
-from magnetar.model.position import LATEST_MESSAGE, MessageId, Position
+from magnetar.model.position import LATEST_MESSAGE, ChunkedMessageId, MessageId, Position
 from magnetar.wire import replies
 from magnetar.wire.frames import FrameDecoder
 
@@ -201,9 +201,17 @@ def test_chunks_are_put_together(desk):
         assert (opened.messages, opened.permits) == ([], 1)
     [message] = desk.open(chunks[-1], Position(7, len(chunks))).messages
     assert message.data == body
-    assert message.message_id == MessageId(7, len(chunks))
-    assert message.message_id.first_chunk == Position(7, 0)
+    assert message.message_id == ChunkedMessageId.of(7, len(chunks), -1, first_chunk=Position(7, 0))
     assert len(message.delivery.chunks) == len(chunks)
+
+
+def test_who_begins_with_the_last_chunk_alone_is_told(desk, caplog):
+    chunks = entries(bytes(5000), batched=False, size_max=1000)
+    last = MessageId(7, len(chunks) - 1)
+    desk.unpacker.start = Start(last, inclusive=True)
+    assert desk.payloads(chunks[-1], last.position) == []
+    assert "consumer.start_passed_over" in caplog.text
+    assert f"message_id={last}" in caplog.text
 
 
 def test_chunks_whose_rest_does_not_come_are_given_up_and_named(desk, caplog):

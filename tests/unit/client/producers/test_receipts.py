@@ -2,10 +2,9 @@ import asyncio
 
 import pytest
 
-from magnetar.client.message import ChunkedMessageId
 from magnetar.client.producers.receipts import ManyReceipts, SentIds, Stored
 from magnetar.errors import NotAllowed, TimedOut
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 
 
 def test_ids_are_made_from_what_was_stored():
@@ -33,9 +32,7 @@ def test_no_messages_have_no_ids():
 
 def test_a_chunked_message_is_named_by_its_last_entry_and_remembers_the_first():
     found = SentIds([Stored(1, 9, 3, -1, 1, 0, Position(1, 7))])[0]
-    assert found == MessageId(1, 9, 3)
-    assert isinstance(found, ChunkedMessageId)
-    assert found.first_chunk == Position(1, 7)
+    assert found == ChunkedMessageId.of(1, 9, 3, first_chunk=Position(1, 7))
 
 
 async def test_receipts_come_together_in_the_order_of_the_messages():

@@ -18,7 +18,7 @@ from magnetar.client.producers.send_queue import SendQueue
 from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, NotReady, TimedOut
 from magnetar.message.batch import pack, parse_single, unpack
 from magnetar.message.metadata import parse
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import ChunkedMessageId, MessageId, Position
 from magnetar.wire.frames import FrameDecoder
 
 AT = Position(7, 1)
@@ -385,8 +385,7 @@ async def test_a_chunked_message_has_one_receipt_and_both_its_ends():
     for entry in range(3):
         assert not waiter.done()
         assert desk.queue.sends.stored(0, Position(7, entry))
-    assert waiter.result() == MessageId(7, 2)
-    assert waiter.result().first_chunk == Position(7, 0)
+    assert waiter.result() == ChunkedMessageId.of(7, 2, -1, first_chunk=Position(7, 0))
 
 
 async def test_a_receipt_ahead_of_the_oldest_is_an_error(desk):

@@ -7,8 +7,8 @@ from unit.inner.plain import test_traits as entries
 from unit.wire.sending import CHECKSUM, framed, send_frame
 
 from magnetar.inner.plain.sends import PRODUCERS_MAX
-from magnetar.inner.varint import varint
 from magnetar.message.send_run import SendRun
+from magnetar.model.varint import varint
 from magnetar.wire import requests
 from magnetar.wire.commands import CommandSend, serialize
 

@@ -1,10 +1,10 @@
-"""inner/varint.py: protobuf's integers, one by one and many at once."""
+"""model/varint.py: protobuf's integers, one by one and many at once."""
 
 import re
 
 import pytest
 
-from magnetar.inner.varint import VARINT, varint, varint_value
+from magnetar.model.varint import VARINT, varint, varint_value
 
 NUMBERS = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_151, 2_097_152, 2**63, 2**64 - 1]
 
