@@ -144,8 +144,12 @@ def _read(value: Json, level: Level, cluster: str = "", shown: Mapping[str, Any]
     found = {}
     for name, kind, place in PLACES[level]:
         sent = _holder(value, place).get(_part(place, cluster))
-        if sent not in (None, [], {}) and (place.part or sent != shown.get(place.key)):
-            found[name] = values.from_json(kind, sent, place.key)
+        default = None if place.part else shown.get(place.key)
+        if sent in (None, [], {}, default):
+            continue
+        policy = values.from_json(kind, sent, place.key)
+        if default is None or policy != values.from_json(kind, default, place.key):
+            found[name] = policy
     return Policies(**found)
 
 

@@ -1,18 +1,19 @@
 """The values of policies, to Pulsar's JSON and back. Pure.
 
-Each field has, beside its type, the name that Pulsar's JSON gives it. A field that the JSON leaves
-out has its default; keys without a field are ignored here.
+Each field has, beside its type, the name that Pulsar's JSON gives it, and then older names that
+Pulsar still reads. A field that the JSON leaves out has its default; keys without a field are
+ignored here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from enum import StrEnum
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from magnetar.errors import InvalidValue
-from magnetar.model.position import LONG_MAX
+from magnetar.model import jackson
 
 
 class BacklogQuotaPolicy(StrEnum):
@@ -74,7 +75,7 @@ class RetentionPolicies:
 class BacklogQuota:
     """How large or old a backlog may grow (-1: no limit), and what happens then."""
 
-    limit_bytes: Annotated[int, "limitSize"] = 0
+    limit_bytes: Annotated[int, "limitSize", "limit"] = 0
     limit_time_s: Annotated[int, "limitTime"] = 0
     policy: Annotated[BacklogQuotaPolicy | None, "policy"] = None
 
@@ -232,18 +233,20 @@ class AuthPolicies:
 
 
 class Field(NamedTuple):
-    """A field of a value: its name here, its name in JSON, its type."""
+    """A field of a value: its name here, its name in JSON, its type, older names in JSON."""
 
     name: str
     key: str
     kind: Any
+    old_keys: tuple[str, ...] = ()
 
 
 @cache
 def fields_of(value: type[object]) -> tuple[Field, ...]:
     """The fields of a value's class, in its order."""
     hints = get_type_hints(value, include_extras=True)
-    return tuple(Field(name, get_args(hint)[1], get_args(hint)[0]) for name, hint in hints.items())
+    given = ((name, get_args(hint)) for name, hint in hints.items())
+    return tuple(Field(name, key, kind, tuple(old)) for name, (kind, key, *old) in given)
 
 
 def from_json(kind: Any, value: Any, what: str) -> Any:
@@ -252,7 +255,7 @@ def from_json(kind: Any, value: Any, what: str) -> Any:
     if origin is UnionType:
         return None if value is None else from_json(get_args(kind)[0], value, what)
     if origin is tuple:
-        return tuple(sorted({_expect(str, each, what) for each in _expect(list, value, what)}))
+        return tuple(sorted(set(jackson.texts(value, what))))
     if origin is Mapping:
         of = get_args(kind)[1]
         items = _expect(dict, value, what).items()
@@ -270,25 +273,35 @@ def to_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+_SCALARS: Final[dict[Any, Callable[[Any, str], Any]]] = {
+    int: jackson.whole,
+    float: jackson.number,
+    bool: jackson.truth,
+    str: jackson.text,
+}
+
+
 def _object(kind: Any, value: Any, what: str) -> Any:
-    sent = _expect(dict, value, what)
-    given = [one for one in fields_of(kind) if sent.get(one.key) is not None]
-    return kind(**{one.name: from_json(one.kind, sent[one.key], one.key) for one in given})
+    sent, found = _expect(dict, value, what), {}
+    for one in fields_of(kind):
+        items = (sent.get(key) for key in (one.key, *one.old_keys))
+        item = next((each for each in items if each is not None), None)
+        if item is None:
+            continue
+        read = from_json(one.kind, item, one.key)
+        if read is not None or one.kind not in _SCALARS:
+            found[one.name] = read
+    return kind(**found)
 
 
 def _plain(kind: Any, value: Any, what: str) -> Any:
     if issubclass(kind, StrEnum):
-        word = _expect(str, value, what)
+        word = _expect(str, value, what).strip()
         return kind(word) if word in list(kind) else None  # Pulsar reads unknown words as null.
-    if kind is float:
-        return float(_expect((int, float), value, what))
-    if kind is int and abs(_expect(int, value, what)) > LONG_MAX:
-        raise InvalidValue(f"{what} is out of range: {value}")
-    return _expect(kind, value, what)
+    return _SCALARS[kind](value, what)
 
 
 def _expect(kind: Any, value: Any, what: str) -> Any:
-    """Check the type of a value; a boolean is no number, though Python takes it for one."""
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+    if not isinstance(value, kind):
         raise InvalidValue(f"{what} is a JSON {type(value).__name__}: {value!r:.100}")
     return value

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Self, TypeAlias
 
 from magnetar.errors import InvalidValue
+from magnetar.model import jackson
 from magnetar.model.names import PARTITION_MAX, NamespaceName, TopicName
 
 Json: TypeAlias = dict[str, Any]
@@ -113,8 +114,8 @@ class Bundles:
     def from_json(cls, value: Json) -> Self:
         texts = value.get("boundaries")
         if not texts:
-            count = value.get("numBundles", 0)
-            return cls.even(count if isinstance(count, int) and count > 0 else BUNDLES_DEFAULT)
+            count = jackson.whole(value.get("numBundles"), "numBundles") or 0
+            return cls.even(count if count > 0 else BUNDLES_DEFAULT)
         try:
             boundaries = tuple(sorted({int(text, 16) for text in texts}))
         except (TypeError, ValueError) as error:

@@ -126,7 +126,7 @@ def test_words_become_the_values_that_they_name():
         ({"inputs": "a,b"}, "inputs is 'a,b': it has to be a list of topics"),
         ({"inputs": [1]}, "it has to be a list of topics"),
         ({"customSerdeInputs": ["a"]}, "customSerdeInputs is .* a map of topics to names"),
-        ({"parallelism": "two"}, "parallelism is a JSON str: 'two'"),
+        ({"parallelism": "two"}, "parallelism is not a whole number"),
         ({"inputSpecs": ["a"]}, "inputSpecs is a JSON list"),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_namespace_without_stored_values_starts_fresh():
         {"bundles": 5},
         {"topicDispatchRate": 5},
         {"retention_policies": 5},
-        {"max_producers_per_topic": "3"},
+        {"max_producers_per_topic": "three"},
     ],
 )
 def test_records_that_are_not_as_they_should_be_are_refused(stored):

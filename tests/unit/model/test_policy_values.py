@@ -106,10 +106,10 @@ def test_a_word_that_pulsar_does_not_know_is_read_as_none():
         (RetentionPolicies, {"retentionTimeInMinutes": "x"}),
         (RetentionPolicies, {"retentionTimeInMinutes": True}),
         (RetentionPolicies, {"retentionTimeInMinutes": 2**63}),
-        (int, 1.5),
-        (bool, 1),
+        (int, "1.5"),
+        (bool, 1.0),
         (tuple[str, ...], "Shared"),
-        (tuple[str, ...], [1]),
+        (tuple[str, ...], [[1]]),
         (PersistencePolicies, {"managedLedgerMaxMarkDeleteRate": "fast"}),
     ],
 )

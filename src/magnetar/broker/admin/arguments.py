@@ -1,17 +1,21 @@
 """Reads the tenant, topic, subscription and body of a request. Pure.
 
-A bad name is refused in Pulsar's words, before anything of that name is looked for.
+A bad name is refused in Pulsar's words, before anything of that name is looked for. What a body
+has in it is read by ``model/jackson.py``, and what that refuses is a Rejection with 400.
 """
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote, unquote_plus
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
-from magnetar.errors import InvalidName
+from magnetar.errors import InvalidName, InvalidValue
+from magnetar.model import jackson
 from magnetar.model.names import (
     NON_PERSISTENT,
     PERSISTENT,
@@ -22,6 +26,7 @@ from magnetar.model.names import (
 )
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 
+_T = TypeVar("_T")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _ENDS: Final = {"earliest": EARLIEST_MESSAGE, "latest": LATEST_MESSAGE}
 
@@ -93,7 +98,7 @@ def body(request: Request) -> Any:
     if not request.body.strip():
         return None
     try:
-        value = json.loads(request.body)
+        value = jackson.loads(request.body)
         if b"\\u" in request.body:
             json.dumps(value, ensure_ascii=False).encode()  # Raises for half a surrogate pair.
     except (ValueError, RecursionError) as error:
@@ -111,43 +116,41 @@ def json_object(request: Request) -> dict[str, Any] | None:
 
 def string_map(value: Any, what: str) -> dict[str, str] | None:
     """A JSON object of strings; numbers and booleans become strings."""
-    if value is None:
-        return None
-    if not isinstance(value, dict) or any(isinstance(item, dict | list) for item in value.values()):
-        raise Rejection(400, f"{what} are not an object of strings: {json.dumps(value)[:200]}")
-    return {key: item if isinstance(item, str) else json.dumps(item) for key, item in value.items()}
+    return None if value is None else read(jackson.text_map, value, what)
 
 
 def string_list(value: Any, what: str) -> list[str] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Rejection(400, f"{what} is not a list of strings: {json.dumps(value)[:200]}")
-    return value
+    """A JSON list of strings; numbers and booleans become strings."""
+    return None if value is None else read(jackson.texts, value, what)
+
+
+def read(reader: Callable[[Any, str], _T], value: Any, what: str) -> _T:
+    """What a reader of ``model/jackson.py`` makes of a part of a body."""
+    try:
+        return reader(value, what)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from None
+
+
+def whole(value: Any, what: str, *, bits: int = 64) -> int:
+    """A whole number of JSON, which may be quoted; nothing is 0."""
+    return read(partial(jackson.whole, bits=bits), value, what) or 0
 
 
 def number(request: Request) -> int:
     """A body that is one whole number, which may be quoted."""
-    value = body(request)
-    if value is None:
+    found = read(jackson.whole, body(request), "The body")
+    if found is None:
         raise Rejection(400, "The request entity cannot be empty.")
-    return whole(value, "The body")
+    return found
 
 
 def boolean(request: Request) -> bool:
     """A body that is true or false, which may be quoted."""
-    value = body(request)
-    if value not in (True, False, "true", "false"):
-        raise Rejection(400, f"The body is neither true nor false: {json.dumps(value)[:200]}")
-    return value in (True, "true")
-
-
-def whole(value: Any, what: str) -> int:
-    """A whole number of JSON, which may be quoted."""
-    try:
-        return _whole(value)
-    except ValueError as error:
-        raise Rejection(400, f"{what} is not a whole number: {json.dumps(value)[:200]}") from error
+    found = read(jackson.truth, body(request), "The body")
+    if found is None:
+        raise Rejection(400, "Say true or false, in the body of the request")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +176,19 @@ def place(request: Request) -> Place | None:
         return Place(_ENDS[value])
     if not isinstance(value, dict):
         raise Rejection(400, f"A message id is an object, not {json.dumps(value)[:200]}")
-    try:
-        ledger = _whole(value.get("ledgerId", 0), least=-1)
-        entry = _whole(value.get("entryId", 0), least=-1)
-        partition = _whole(value.get("partitionIndex", -1), bits=32, least=-1)
-        batch = _whole(value.get("batchIndex", -1), bits=32, least=-1)
-    except ValueError as error:
-        reason = f"A message id is made of whole numbers from -1 on: {json.dumps(value)[:200]}"
-        raise Rejection(400, reason) from error
-    excluded = value.get("excluded", False)
-    if not isinstance(excluded, bool):
-        raise Rejection(400, f"excluded is true or false, not {json.dumps(excluded)[:200]}")
+    ledger, entry = (_id_part(value, name, 0, 64) for name in ("ledgerId", "entryId"))
+    partition, batch = (_id_part(value, name, -1, 32) for name in ("partitionIndex", "batchIndex"))
+    excluded = bool(read(jackson.truth, value.get("excluded"), "excluded"))
     properties = string_map(value.get("properties"), "properties") or {}
     return Place(MessageId(ledger, entry, partition, batch), excluded, properties)
+
+
+def _id_part(sent: dict[str, Any], name: str, default: int, bits: int) -> int:
+    """A part of a message id; null is 0, as Jackson makes it."""
+    found = whole(sent.get(name, default), name, bits=bits)
+    if found < -1:
+        raise Rejection(400, f"A message id is made of whole numbers from -1 on: {name} is {found}")
+    return found
 
 
 def place_to_go(request: Request) -> Place:
@@ -202,13 +205,8 @@ def place_to_go(request: Request) -> Place:
     return found
 
 
-def _whole(value: Any, *, bits: int = 64, least: int | None = None) -> int:
-    """A number as Java has them, or the same in quotes. Raises ValueError."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(value)  # noqa: TRY004  (callers tell what was wrong)
-    most = 2 ** (bits - 1)
-    if not (-most if least is None else least) <= value < most:
-        raise ValueError(value)
-    return value
+def _whole(text: str, *, bits: int = 64) -> int:
+    """A number in a path or a query. Raises ValueError."""
+    if not _NUMBER.fullmatch(text) or not -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
+        raise ValueError(text)
+    return int(text)

@@ -112,7 +112,7 @@ def test_a_number_may_be_quoted(body, expected):
     assert arguments.number(carrying(body)) == expected
 
 
-@pytest.mark.parametrize("body", [b'{"partitions": 2}', b"true", b"1.5", b'"x"', b"[1]"])
+@pytest.mark.parametrize("body", [b'{"partitions": 2}', b"true", b'"1.5"', b'"x"', b"[1]"])
 def test_other_json_is_no_number(body):
     with pytest.raises(Rejection, match="not a whole number"):
         arguments.number(carrying(body))
@@ -190,8 +190,8 @@ def test_other_json_is_no_map_of_strings(value):
 
 
 def test_a_list_of_strings_holds_nothing_else():
-    assert arguments.string_list(["a"], "roles") == ["a"]
+    assert arguments.string_list(["a", 1], "roles") == ["a", "1"]
     assert arguments.string_list(None, "roles") is None
-    for value in ("a", [1], {}):
+    for value in ("a", [[1]], [None], {}):
         with pytest.raises(Rejection, match="roles"):
             arguments.string_list(value, "roles")

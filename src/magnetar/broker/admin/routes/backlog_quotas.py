@@ -18,7 +18,7 @@ from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
 _SIZE: Final = "destination_storage"
 _POLICIES: Final = {_SIZE: "backlog_quota_size", "message_age": "backlog_quota_age"}
 _NO_LIMIT: Final = BacklogQuota(-1, -1, BacklogQuotaPolicy.HOLD)
-_OLD_KEY: Final = "limit"  # Pulsar shows and takes it, beside limitSize.
+_OLD_KEY: Final = "limit"  # Pulsar shows it, beside limitSize.
 
 
 @reads(APPLIED)
@@ -57,9 +57,7 @@ def _policy(request: Request) -> str:
 def _quota(request: Request) -> BacklogQuota:
     sent = arguments.json_object(request) or {}
     try:
-        quota: BacklogQuota = values.from_json(
-            BacklogQuota, {"limitSize": sent.get(_OLD_KEY), **sent}, "backlogQuota"
-        )
+        quota: BacklogQuota = values.from_json(BacklogQuota, sent, "backlogQuota")
         quota.check()
     except InvalidValue as error:
         where = arguments.namespace(request)

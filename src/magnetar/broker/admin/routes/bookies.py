@@ -9,6 +9,7 @@ from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound
+from magnetar.model import jackson
 from magnetar.model.records import Json
 from magnetar.storage.metadata import paths
 
@@ -37,9 +38,8 @@ async def change(admin: AdminServices, request: Request) -> Reply:
     sent = arguments.json_object(request) or {}
     if not group:
         raise Rejection(412, "Bookie 'group' parameters is missing")
-    info = {key: sent[key] for key in _TEXTS if sent.get(key) is not None}
-    if not all(isinstance(each, str) for each in info.values()):
-        raise Rejection(400, "rack and hostname are texts")
+    texts = {key: arguments.read(jackson.text, sent.get(key), key) for key in _TEXTS}
+    info = {key: each for key, each in texts.items() if each is not None}
 
     def changed(stored: Json) -> Json:
         rest = _without(stored, bookie)

@@ -9,6 +9,7 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound
+from magnetar.model import jackson
 from magnetar.model.records import ClusterData
 
 _TEXTS: Final = (
@@ -89,14 +90,10 @@ def cluster_data(request: Request) -> ClusterData:
     if sent is None:
         raise Rejection(400, "cluster data is required")
     fields: dict[str, Any] = {}
-    for names, kind in ((_TEXTS, str), (_FLAGS, bool)):
-        for name in names:
-            value = sent.get(name)
-            if value is not None and not isinstance(value, kind):
-                raise Rejection(
-                    400, f"{name} is a JSON {type(value).__name__}, not a {kind.__name__}"
-                )
-            fields[name] = value
+    for name in _TEXTS:
+        fields[name] = arguments.read(jackson.text, sent.get(name), name)
+    for name in _FLAGS:
+        fields[name] = arguments.read(jackson.truth, sent.get(name), name)
     peers = arguments.string_list(sent.get("peerClusterNames"), "peerClusterNames")
     for name, (scheme, words) in _SCHEMES.items():
         if fields[name] and not fields[name].startswith(scheme):

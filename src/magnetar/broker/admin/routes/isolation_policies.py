@@ -12,6 +12,7 @@ from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.plain_patterns import plain_pattern
 from magnetar.errors import InvalidValue, NotFound
+from magnetar.model import jackson
 from magnetar.model.records import Json
 from magnetar.storage.metadata import paths
 
@@ -39,9 +40,10 @@ async def get(admin: AdminServices, request: Request) -> Reply:
 async def change(admin: AdminServices, request: Request) -> Reply:
     name, sent = _name(request), arguments.json_object(request) or {}
     await _existing(admin, request)
-    policy = {key: sent[key] for key in _KEYS if sent.get(key) is not None}
-    if not _valid(policy):
-        raise Rejection(400, _invalid(name, sent))
+    try:
+        policy = _read(sent)
+    except InvalidValue:
+        raise Rejection(400, _invalid(name, sent)) from None
     for expression in (each for key in _LISTS for each in policy.get(key, ())):
         _pattern(expression)
     where = paths.isolation_policies(cluster_name(request))
@@ -88,19 +90,17 @@ def _pattern(text: str) -> Any:
     return pattern
 
 
-def _valid(policy: Json) -> bool:
-    lists = [policy.get(key, []) for key in _LISTS]
+def _read(sent: Json) -> Json:
+    """A policy as it is kept. Raises InvalidValue for what is none."""
+    policy = {key: sent[key] for key in _KEYS if sent.get(key) is not None}
+    policy |= {key: jackson.texts(policy[key], key) for key in _LISTS if key in policy}
     failover = policy.get(_FAILOVER)
-    if not isinstance(failover, dict):
-        return False
-    limits = failover.get("parameters")
-    return (
-        all(isinstance(each, list) and all(isinstance(x, str) for x in each) for each in lists)
-        and bool(lists[0] and lists[1])
-        and isinstance(limits, dict)
-        and failover.get("policy_type") == _POLICY
-        and all(isinstance(limits.get(key), str) for key in _LIMITS)
-    )
+    if not isinstance(failover, dict) or failover.get("policy_type") != _POLICY:
+        raise InvalidValue(f"{_FAILOVER} has no policy_type {_POLICY}")
+    limits = jackson.text_map(failover.get("parameters"), "parameters")
+    if not (policy.get("namespaces") and policy.get("primary") and limits.keys() >= set(_LIMITS)):
+        raise InvalidValue(f"namespaces, primary, {' and '.join(_LIMITS)} must be there")
+    return policy | {_FAILOVER: {**failover, "parameters": limits}}
 
 
 def _invalid(name: str, sent: Json) -> str:

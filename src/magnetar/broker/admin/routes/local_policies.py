@@ -3,7 +3,6 @@
 Both are kept and shown. They mean something where there are several brokers, or bookies.
 """
 
-import json
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -13,6 +12,7 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import NamespaceNotFound
+from magnetar.model import jackson
 from magnetar.model.names import NamespaceName
 from magnetar.model.records import Json
 from magnetar.storage.metadata import paths
@@ -66,9 +66,8 @@ async def bookies(admin: AdminServices, request: Request) -> Reply:
 
 async def set_bookies(admin: AdminServices, request: Request) -> Reply:
     sent = arguments.json_object(request) or {}
-    groups = {key: sent[key] for key in _BOOKIE_GROUPS if sent.get(key) is not None}
-    if not all(isinstance(each, str) for each in groups.values()):
-        raise Rejection(400, f"Groups of bookies are names, not {json.dumps(groups)[:200]}")
+    texts = {key: arguments.read(jackson.text, sent.get(key), key) for key in _BOOKIE_GROUPS}
+    groups = {key: each for key, each in texts.items() if each is not None}
     where = await _existing(admin, request)
     await admin.resources.objects.put(paths.local_policies(where), **{_BOOKIES: groups})
     return done(("bookieAffinity",) if groups else ())

@@ -21,6 +21,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.model import jackson
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 
@@ -56,15 +57,10 @@ class Asked:
 def wanted_of(said: Any) -> Wanted:
     """Which messages a query, or a body, asks for. Raises InvalidValue."""
     since, until = said.get("since"), said.get("until")
-    properties = said.get("properties") or {}
-    texts = (said.get("key", ""), said.get("filter", ""))
-    if not isinstance(properties, dict) or not all(
-        isinstance(each, str) for each in (*properties.values(), *texts)
-    ):
-        raise InvalidValue("key and filter are texts, and properties are an object of texts")
+    properties = jackson.text_map(said.get("properties") or {}, "properties")
     return Wanted(
-        said.get("key"),
-        said.get("filter", ""),
+        jackson.text(said.get("key"), "key"),
+        jackson.text(said.get("filter"), "filter") or "",
         tuple(properties.items()),
         since_ms=None if since is None else time_ms(str(since)),
         until_ms=None if until is None else time_ms(str(until)),

@@ -5,7 +5,6 @@ from typing import Any, Final
 from urllib.parse import unquote_plus
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown, text
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.namespaces import existing
@@ -47,9 +46,7 @@ async def remove_one(admin: AdminServices, request: Request) -> Reply:
 
 
 async def migrate(admin: AdminServices, request: Request) -> Reply:
-    moved = arguments.body(request)
-    if not isinstance(moved, bool):
-        raise Rejection(400, "Say true or false, in the body of the request")
+    moved = arguments.boolean(request)
     await admin.policies.change(arguments.namespace(request), migrated=moved or None)
     return done(("migration",) if moved else ())
 

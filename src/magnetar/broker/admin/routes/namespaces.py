@@ -20,6 +20,7 @@ from magnetar.errors import (
     NotAllowed,
     TenantNotFound,
 )
+from magnetar.model import jackson
 from magnetar.model.names import DOMAINS, NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policies import Policies, json_name
@@ -161,7 +162,7 @@ async def _policies(
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
     unread = unread_parts(sent, admin.cluster)
-    unread += ["deleted"] if sent.get("deleted") is True else []
+    unread += ["deleted"] if arguments.read(jackson.truth, sent.get("deleted"), "deleted") else []
     if unread:
         raise NotAllowed(
             f"This broker does not keep the policies [{', '.join(unread)}] for other clusters or "

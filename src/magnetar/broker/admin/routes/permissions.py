@@ -15,6 +15,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import AuthAction
 from magnetar.broker.auth.permissions import TopicGrant, actions_in, mode_in
 from magnetar.errors import InvalidName, InvalidValue, NamespaceNotFound, TopicNotFound
+from magnetar.model import jackson
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.model.policy_values import AuthPolicies, SubscriptionAuthMode
 
@@ -158,9 +159,9 @@ async def _grants(admin: AdminServices, request: Request) -> list[TopicGrant]:
 def _grant(sent: Any, *, taking: bool) -> TopicGrant:
     if not isinstance(sent, Mapping):
         raise Rejection(400, f"A permission is an object, not {json.dumps(sent)[:200]}")
-    topic, role = sent.get("topic"), sent.get("role")
-    if not isinstance(topic, str) or not isinstance(role, str):
-        raise Rejection(400, f"topic and role are strings: {json.dumps(sent)[:200]}")
+    topic, role = (arguments.read(jackson.text, sent.get(key), key) for key in ("topic", "role"))
+    if topic is None or role is None:
+        raise Rejection(400, f"A permission has a topic and a role: {json.dumps(sent)[:200]}")
     try:
         name = TopicName.parse(topic)
     except InvalidName as error:

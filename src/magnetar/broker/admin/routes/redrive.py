@@ -24,6 +24,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
+from magnetar.model import jackson
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.process_status import ProcessStatus
@@ -104,15 +105,15 @@ def read_body(request: Request, known: frozenset[str]) -> dict[str, Any]:
 
 
 def truth(sent: dict[str, Any], name: str) -> bool:
-    value = sent.get(name, False)
-    if not isinstance(value, bool):
+    found = arguments.read(jackson.truth, sent.get(name, False), name)
+    if found is None:
         raise Rejection(400, f"{name} is true or false")
-    return value
+    return found
 
 
 def whole_number(sent: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
-    value = sent.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+    value = arguments.whole(sent.get(name, default), name)
+    if not least <= value <= most:
         raise Rejection(400, f"{name} is a whole number from {least} to {most}")
     return value
 

@@ -1,16 +1,14 @@
 """What a bundle is expected to need, for a load balancer that this broker does not have."""
 
-import json
-from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import NamespaceNotFound
+from magnetar.model import jackson
 from magnetar.model.records import Json
 from magnetar.storage.metadata import paths
 
@@ -72,16 +70,11 @@ async def _bundle(admin: AdminServices, request: Request) -> str:
 
 def _quota(request: Request) -> Json:
     sent = arguments.json_object(request) or {}
-    dynamic = sent.get(_DYNAMIC, False)
-    if not isinstance(dynamic, bool):
-        raise Rejection(400, f"{_DYNAMIC} is true or false, not {json.dumps(dynamic)[:100]}")
-    return {key: _number(key, sent.get(key, 0.0)) for key in _NUMBERS} | {_DYNAMIC: dynamic}
-
-
-def _number(key: str, value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return float(value)
-    raise Rejection(400, f"{key} is a number, not {json.dumps(value)[:100]}")
+    dynamic = bool(arguments.read(jackson.truth, sent.get(_DYNAMIC), _DYNAMIC))
+    return {
+        **{key: arguments.read(jackson.number, sent.get(key), key) or 0.0 for key in _NUMBERS},
+        _DYNAMIC: dynamic,
+    }
 
 
 _ALL = "/admin/v2/resource-quotas"

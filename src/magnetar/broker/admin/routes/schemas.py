@@ -12,6 +12,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition
 from magnetar.errors import InvalidSchema, NamespaceNotFound, SchemaNotFound
+from magnetar.model import jackson
 from magnetar.model.key_value_schemas import halves, joined
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType, SchemaVersion
 
@@ -87,9 +88,10 @@ def _sent(request: Request) -> SchemaInfo:
     sent = arguments.json_object(request)
     if sent is None:
         raise Rejection(400, 'Send a schema: {"type": "...", "schema": "...", "properties": {}}')
-    name, text = sent.get("type"), sent.get("schema")
-    if not isinstance(text, str):
-        raise Rejection(400, f"schema is a definition as a text, not {json.dumps(text)[:100]}")
+    name = sent.get("type")
+    text = arguments.read(jackson.text, sent.get("schema"), "schema")
+    if text is None:
+        raise Rejection(400, "schema is a definition as a text: there is none")
     if name in _CLIENTS_OWN:
         raise InvalidSchema(f"Schema {name} is a client-side schema type")
     name = "NONE" if name == "BYTES" else name

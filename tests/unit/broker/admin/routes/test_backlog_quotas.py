@@ -41,3 +41,13 @@ async def test_the_old_key_of_a_size_counts_where_the_new_one_is_missing(world):
     await world.ask("POST", f"{TOPIC}/backlogQuota", sent)
     shown = (await world.ask("GET", f"{TOPIC}/backlogQuotaMap")).json["destination_storage"]
     assert (shown["limit"], shown["limitSize"]) == (7, 7)
+
+
+async def test_the_old_key_and_a_size_as_text_are_taken_wherever_a_quota_is(world):
+    sent = {"limit": "10240", "policy": "producer_request_hold"}
+    assert (await world.ask("POST", f"{NAMESPACE}/backlogQuota", sent)).status == 204
+    made = {"backlog_quota_map": {"destination_storage": sent}}
+    assert (await world.ask("PUT", "/admin/v2/namespaces/public/made", made)).status == 204
+    for namespace in (NAMESPACE, "/admin/v2/namespaces/public/made"):
+        quota = (await world.ask("GET", f"{namespace}/backlogQuotaMap")).json["destination_storage"]
+        assert (quota["limitSize"], quota["policy"]) == (10240, "producer_request_hold")

@@ -12,6 +12,6 @@ async def test_a_rack_is_in_one_group(world):
         kept = await world.ask("POST", f"{RACKS}/k:1?group={group}", {"rack": "/r"})
         assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (204, "racks-info")
     assert (await world.ask("GET", RACKS)).json == {"b": {"k:1": {"rack": "/r"}}}
-    assert (await world.ask("POST", f"{RACKS}/k:1?group=a", {"rack": 5})).status == 400
+    assert (await world.ask("POST", f"{RACKS}/k:1?group=a", {"rack": [5]})).status == 400
     assert (await world.ask("DELETE", f"{RACKS}/k:1")).status == 204
     assert (await world.ask("GET", RACKS)).json == {}

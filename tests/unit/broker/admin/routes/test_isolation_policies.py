@@ -33,7 +33,7 @@ async def test_a_pattern_that_could_hold_the_broker_up_is_refused(world, pattern
     "broken",
     [
         {"namespaces": "x"},
-        {"primary": [5]},
+        {"primary": [[5]]},
         {"auto_failover_policy": None},
         {"auto_failover_policy": {**FAILOVER, "policy_type": "other"}},
         {"auto_failover_policy": {**FAILOVER, "parameters": {}}},

@@ -26,7 +26,7 @@ async def test_they_go_with_their_namespace(world):
         assert (await world.ask("DELETE", one)).status == 204
 
 
-@pytest.mark.parametrize("sent", [[], "x", {"bookkeeperAffinityGroupPrimary": 5}])
+@pytest.mark.parametrize("sent", [[], "x", {"bookkeeperAffinityGroupPrimary": [5]}])
 async def test_what_is_no_group_of_bookies_is_refused(world, sent):
     path = f"{NAMESPACE}/persistence/bookieAffinity"
     assert (await world.ask("POST", path, sent)).status == 400

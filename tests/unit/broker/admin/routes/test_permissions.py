@@ -60,7 +60,7 @@ async def test_revoking_on_a_partitioned_topic_reaches_its_partitions(world):
         [],
         {"topic": NAME},
         ["x"],
-        [{"topic": NAME, "role": 3, "actions": ["produce"]}],
+        [{"topic": NAME, "role": [3], "actions": ["produce"]}],
         [{"topic": NAME, "role": "bob", "actions": ["fly"]}],
         [{"topic": NAME, "role": "bob"}],
         [

@@ -176,7 +176,7 @@ async def test_a_namespace_may_begin_with_the_policies_that_are_in_force(world):
         ("retention", [], 400),
         ("retention", "x", 400),
         ("retention", {"retentionTimeInMinutes": "soon"}, 400),
-        ("autoTopicCreation", {"allowAutoTopicCreation": 1}, 400),
+        ("autoTopicCreation", {"allowAutoTopicCreation": 1.5}, 400),
         ("subscriptionTypesEnabled", ["Zzz"], 400),
         ("subscriptionTypesEnabled", "Shared", 400),
         ("encryptionRequired", "yes", 400),

@@ -24,7 +24,7 @@ async def test_another_cluster_is_kept_and_named_as_without_effect(world, path):
     assert (await world.ask("GET", path)).json == ["standalone"]
 
 
-@pytest.mark.parametrize("sent", [{}, "standalone", [5]])
+@pytest.mark.parametrize("sent", [{}, "standalone", [[5]]])
 async def test_what_is_no_list_of_clusters_is_refused(world, sent):
     for path in ("replication", "allowedClusters"):
         assert (await world.ask("POST", f"{NAMESPACE}/{path}", sent)).status == 400

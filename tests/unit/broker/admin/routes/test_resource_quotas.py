@@ -13,7 +13,8 @@ async def test_a_quota_has_no_effect_and_the_answer_says_so(world):
 
 
 @pytest.mark.parametrize(
-    "sent", [b"[]", b'{"memory": "5"}', b'{"memory": true}', b'{"memory": NaN}', b'{"dynamic": 1}']
+    "sent",
+    [b"[]", b'{"memory": "5%"}', b'{"memory": true}', b'{"memory": NaN}', b'{"dynamic": 1.5}'],
 )
 async def test_what_is_no_quota_is_refused(world, sent):
     assert (await world.ask("POST", ALL, sent)).status == 400
