@@ -337,13 +337,17 @@ SPECIAL: Final = {
         self._handover.put(value, details)
 ''',
     "enqueue": '''\
-    def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
+    def enqueue(
+        self,
+        values: Iterable[T | Buffer | OutgoingMessage[T]],
+        **details: Unpack[MessageDetails],
+    ) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
         What goes wrong later is raised by ``flush``. Raises as ``magnetar.Producer.enqueue``.
         """
         for some in lists(values):
-            self._run(self._producer.enqueue, some)
+            self._run(self._producer.enqueue, some, **details)
 ''',
     "__aenter__": """\
     def __enter__(self) -> Self:

@@ -60,7 +60,7 @@ def publish(service_url: str, topics: dict[str, list[OutgoingMessage]]) -> None:
 def main(count: int = 5000, service_url: str = "pulsar://localhost:6650") -> None:
     flights = flight_messages(count)
     last_ms = flights[-1].event_time_ms
-    assert last_ms is not None, "flights have event times"
+    assert isinstance(last_ms, int), "flights have event times"
     weather = weather_messages(last_ms)
     publish(service_url, {"flights": flights, "weather": weather})
     print(f"{len(flights):,} flights and {len(weather):,} hours of weather")

@@ -4,6 +4,7 @@ Each function raises InvalidValue, which names the argument and the remedy.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from enum import Enum
 from numbers import Real
 from operator import index
@@ -83,6 +84,46 @@ def whole_number(name: str, value: object) -> int:
     if not 0 <= number <= NUMBER_MAX:
         raise InvalidValue(f"{name} is {number}; it must be from 0 to 2**63 - 1, or left out")
     return number
+
+
+def milliseconds(name: str, value: object) -> int:
+    """Accept a time as milliseconds since the epoch, or as a ``datetime`` that has a time zone."""
+    if not isinstance(value, datetime):
+        return whole_number(name, value)
+    if value.utcoffset() is None:
+        raise InvalidValue(
+            f"{name} is {value}, which has no time zone: give it one, as datetime.now(UTC) and "
+            "value.astimezone() do"
+        )
+    return whole_number(name, round(value.timestamp() * 1000))
+
+
+def seconds(name: str, value: object, *, most: float) -> float:
+    """Accept a number of seconds from 0 to ``most``, or a ``timedelta``."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    check_number(name, value, most=most)
+    return cast("float", value)
+
+
+def check_count(name: str, value: object) -> None:
+    """Accept a whole number from 1."""
+    if whole_number(name, value) < 1:
+        raise InvalidValue(f"{name} is {value}; it must be at least 1")
+
+
+def check_timeout(timeout_s: object) -> None:
+    """Accept a number of seconds from 0, or None for no limit."""
+    if timeout_s is not None:
+        check_not_negative("timeout_s", timeout_s)
+
+
+def check_instance(name: str, value: object, *kinds: type) -> None:
+    """Accept an object of one of these classes."""
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        given = f"the class {value.__name__}" if isinstance(value, type) else _kind(value)
+        raise InvalidValue(f"{name} must be a {wanted}, not {given}")
 
 
 def check_member(name: str, value: object, kind: type[Enum]) -> None:

@@ -1,11 +1,20 @@
 """What people bring from other asyncio libraries holds here, too."""
 
 import asyncio
+import socket
 
 import pytest
 
 from magnetar import Client, InitialPosition
-from magnetar.errors import AlreadyClosed, ConnectionLost, InvalidValue, NotAllowed, TimedOut
+from magnetar.errors import (
+    AlreadyClosed,
+    ConnectionLost,
+    InvalidValue,
+    NotAllowed,
+    TimedOut,
+    TopicNotFound,
+)
+from magnetar.schemas import StringSchema
 
 
 async def test_what_is_made_can_be_entered_without_an_await(client, topic):
@@ -138,3 +147,102 @@ def test_another_loop_is_refused_at_once(broker):
     asyncio.run(first())
     with pytest.raises(NotAllowed, match="another event loop, which is closed"):
         asyncio.run(second())
+
+
+NO_MESSAGES = ["1:2", b"x", 5, None, 1.5, (1, 2), [7, 9, -1, -1, 0]]
+"""The last is what JSON makes of an id."""
+
+
+@pytest.mark.parametrize("wrong", NO_MESSAGES, ids=repr)
+async def test_what_is_no_message_and_no_place_is_refused_by_name(client, topic, wrong):
+    async with client.subscribe(topic, "s") as consumer:
+        for take in (consumer.acknowledge, consumer.negative_acknowledge):
+            with pytest.raises(InvalidValue, match="what is acknowledged must be a Message or"):
+                take(wrong)
+        with pytest.raises(InvalidValue, match="what is acknowledged must be a Message or"):
+            consumer.acknowledge_cumulative(wrong)
+        with pytest.raises(InvalidValue, match="message must be a Message"):
+            await consumer.reconsume_later(wrong, 1)
+        with pytest.raises(InvalidValue, match="message_id must be a MessageId"):
+            await consumer.seek(wrong)
+        if type(wrong) is not int:
+            with pytest.raises(InvalidValue, match="publish_time_ms must be int"):
+                await consumer.seek_time(wrong)
+    with pytest.raises(InvalidValue, match="start must be a MessageId or Mapping"):
+        await client.create_reader(topic, wrong)
+    with pytest.raises(InvalidValue, match=r"start\[0\] must be a MessageId"):
+        await client.create_reader(topic, {0: wrong})
+
+
+async def test_a_list_with_something_else_acknowledges_nothing(client, topic):
+    consumer = await client.subscribe(topic, "s")
+    async with client.create_producer(topic, batching=False) as producer:
+        await producer.send_many([b"1", b"2"])
+    messages = await consumer.receive_many(2, 10, count_min=2)
+    with pytest.raises(InvalidValue, match="not str"):
+        consumer.acknowledge([*messages, "3"])
+    await consumer.flush()
+    assert await consumer.backlog() == 2
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "3"])
+async def test_so_many_messages_are_not_received(client, topic, count):
+    async with client.subscribe(topic, "s") as consumer, client.create_reader(topic) as reader:
+        for wait in (consumer.receive_many, reader.receive_many, reader.receive_entries):
+            with pytest.raises(InvalidValue, match="count_max"):
+                await wait(count, 0.01)
+
+
+async def test_a_time_that_is_none_is_refused_at_once(client, topic):
+    async with client.subscribe(topic, "s") as consumer:
+        for wrong in (-1, "5", (1,)):
+            with pytest.raises(InvalidValue, match="timeout_s"):
+                await consumer.receive(wrong)
+            with pytest.raises(InvalidValue, match="timeout_s"):
+                await consumer.receive_many(5, wrong)
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (StringSchema, "schema is the class StringSchema: give an object"),
+        ({"type": "object"}, "schema must be a schema of magnetar.schemas, not {'type'"),
+        ("{}", "schema must be a schema of magnetar.schemas"),
+        (dict, "schema must be a schema of magnetar.schemas"),
+    ],
+)
+async def test_what_is_no_schema_is_refused_when_it_is_passed(client, topic, schema, says):
+    for make in (
+        client.create_producer(topic, schema=schema),
+        client.subscribe(topic, "s", schema=schema),
+        client.create_reader(topic, schema=schema),
+        client.create_table_view(topic, schema=schema),
+    ):
+        with pytest.raises(InvalidValue, match=says):
+            await make
+
+
+async def test_a_producer_that_was_not_awaited_says_so(client, topic):
+    forgotten = client.create_producer(topic)
+    with pytest.raises(NotAllowed, match="await the call that makes the producer"):
+        await forgotten.send(b"x", key="k")
+    await (await forgotten).close()
+
+
+async def test_what_does_not_exist_is_named(client, topic):
+    with pytest.raises(TopicNotFound, match=f"{topic}-missing"):
+        await client.partitions(f"{topic}-missing")
+    with pytest.raises(TopicNotFound, match=f"{topic}-missing"):
+        await client.subscribe(f"{topic}-missing", "s", create_topic=False)
+    with pytest.raises(TopicNotFound, match="persistent://public/nowhere/t"):
+        await client.create_reader("public/nowhere/t")
+
+
+async def test_a_time_limit_is_told_with_its_figure(topic):
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # It listens, and nobody answers.
+        url = f"pulsar://127.0.0.1:{silent.getsockname()[1]}"
+        async with Client(url, operation_timeout_s=0.25) as client:
+            with pytest.raises(TimedOut, match=f"{url} did not answer within 0.25 s"):
+                await client.partitions(topic)
+            with pytest.raises(TimedOut, match=r"was not attached within 0.25 s|within 0.25 s"):
+                await client.create_producer(topic)

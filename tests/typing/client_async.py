@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
 from magnetar import (
@@ -40,7 +41,8 @@ async def send(client: Client) -> None:
     assert_type(producer, Producer)
     assert_type(await producer.send(b"one", key="k", properties={"a": "b"}), MessageId)
     assert_type(await producer.submit(OutgoingMessage(b"two", event_time_ms=1)), MessageId)
-    producer.send_nowait(b"three")
+    producer.send_nowait(b"three", deliver_after_s=timedelta(hours=1))
+    await producer.send_many([b"a"], key="k", deliver_at_ms=datetime.now(UTC))
     await producer.enqueue(b"%d" % number for number in range(10))
     for message_id in await producer.send_many([b"four", OutgoingMessage(b"five")]):
         assert_type(message_id, MessageId)

@@ -15,6 +15,9 @@ async def mistakes(client: Client, producer: Producer) -> None:
     await client.create_producer("orders", compresion=1)  # type: ignore[call-arg]
     async with client.create_producer("orders") as entered:
         await entered.sned(b"data")  # type: ignore[attr-defined]
+    forgotten = client.create_producer("orders")
+    await forgotten.send(b"data")  # type: ignore[arg-type]
+    await forgotten.send_many([b"data"])  # type: ignore[attr-defined]
     async with client.create_producer("orders", topic="t"):  # type: ignore[misc]
         pass
     async with client.subscribe("orders", "s", type="SHARED"):  # type: ignore[arg-type]

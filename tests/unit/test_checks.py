@@ -3,6 +3,7 @@ tests/client/test_bad_messages.py.
 """
 
 from collections import ChainMap
+from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, IntEnum, StrEnum
 from fractions import Fraction
 from types import MappingProxyType
@@ -12,13 +13,18 @@ import pytest
 from magnetar.checks import (
     NUMBER_MAX,
     check_bytes,
+    check_count,
     check_data,
+    check_instance,
     check_key,
     check_member,
     check_not_negative,
     check_positive,
     check_text,
+    check_timeout,
     copy_properties,
+    milliseconds,
+    seconds,
     whole_number,
 )
 from magnetar.errors import InvalidValue
@@ -121,3 +127,44 @@ def test_properties_are_copied(properties):
 def test_properties_that_are_no_text_are_named(properties, says):
     with pytest.raises(InvalidValue, match=says):
         copy_properties("properties", properties)
+
+
+def test_a_time_may_be_a_datetime_with_a_time_zone():
+    assert milliseconds("t", datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)) == 1_000
+    assert milliseconds("t", datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))) == 0
+    assert milliseconds("t", 7) == 7
+    with pytest.raises(InvalidValue, match=r"t is 2024-01-01 00:00:00, which has no time zone"):
+        milliseconds("t", datetime(2024, 1, 1))  # noqa: DTZ001 - it must not.
+    with pytest.raises(InvalidValue, match="t is -1000"):
+        milliseconds("t", datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC))
+
+
+def test_a_number_of_seconds_may_be_a_timedelta():
+    assert seconds("t", timedelta(minutes=1, milliseconds=5), most=100) == 60.005
+    assert seconds("t", 2, most=100) == 2
+    for wrong in (timedelta(seconds=-1), 101, "5", None):
+        with pytest.raises(InvalidValue, match="t "):
+            seconds("t", wrong, most=100)
+
+
+def test_an_object_is_of_one_of_some_classes():
+    check_instance("it", 5, str, int)
+    with pytest.raises(InvalidValue, match="it must be a str or int, not None"):
+        check_instance("it", None, str, int)
+    with pytest.raises(InvalidValue, match="it must be a str, not the class str"):
+        check_instance("it", str, str)
+
+
+def test_a_count_is_a_whole_number_from_one():
+    check_count("n", 1)
+    for wrong in (0, -1, 1.5, True, "1"):
+        with pytest.raises(InvalidValue, match="n "):
+            check_count("n", wrong)
+
+
+def test_a_timeout_is_a_number_or_none():
+    for right in (None, 0, 0.5):
+        check_timeout(right)
+    for wrong in (-1, float("nan"), "5"):
+        with pytest.raises(InvalidValue, match="timeout_s"):
+            check_timeout(wrong)

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import datetime
 from math import inf
 from typing import Any, Generic, Self, Unpack
 
@@ -104,21 +105,28 @@ class Producer(ProducerTwin, Generic[T]):
         """The same without a future; what goes wrong later is raised by ``flush``."""
         self._handover.put(value, details)
 
-    def send_many(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> Sequence[MessageId]:
+    def send_many(
+        self, values: Iterable[T | Buffer | OutgoingMessage[T]], **details: Unpack[MessageDetails]
+    ) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
-        The cheapest way to send. Raises the first error, after everything that was taken has been
-        settled. When cancelled, the messages already taken are sent all the same.
+        The cheapest way to send. ``details`` are those of each of them. Raises the first error,
+        after everything that was taken has been settled. When cancelled, the messages already
+        taken are sent all the same.
         """
-        return self._run(self._producer.send_many, listed(values))
+        return self._run(self._producer.send_many, listed(values), **details)
 
-    def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
+    def enqueue(
+        self,
+        values: Iterable[T | Buffer | OutgoingMessage[T]],
+        **details: Unpack[MessageDetails],
+    ) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
         What goes wrong later is raised by ``flush``. Raises as ``magnetar.Producer.enqueue``.
         """
         for some in lists(values):
-            self._run(self._producer.enqueue, some)
+            self._run(self._producer.enqueue, some, **details)
 
     def enqueue_packed(self, batches: Sequence[PackedBatch]) -> None:
         """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
@@ -261,15 +269,18 @@ class Receiver(ReceiverTwin, Generic[T_co]):
         """
         self._run(self._receiver.seek, message_id, inclusive=inclusive)
 
-    def seek_time(self, publish_time_ms: int) -> None:
-        """Go to the first message published at or after this time. Raises as ``seek``."""
+    def seek_time(self, publish_time_ms: int | datetime) -> None:
+        """Go to the first message published at or after this time. Raises as ``seek``.
+
+        It is in milliseconds since the epoch, or a ``datetime`` with a time zone.
+        """
         self._run(self._receiver.seek_time, publish_time_ms)
 
-    def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
+    def seek_each(self, place: Callable[[str], MessageId | int | datetime]) -> None:
         """Go to a place of its own on each topic and partition.
 
-        ``place`` gets a full name and returns a message id, or a publish time in milliseconds since
-        the epoch. Raises as ``seek``.
+        ``place`` gets a full name and returns a message id, or a publish time as that of
+        ``seek_time``. Raises as ``seek``.
         """
         self._run(self._receiver.seek_each, place)
 

@@ -18,7 +18,7 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
 from magnetar.model.schemas import SchemaInfo
 from magnetar.model.subscriptions import InitialPosition
-from magnetar.schemas.schema import Schema, T
+from magnetar.schemas.schema import Schema, T, check_schema
 from magnetar.tasks import Closing
 
 from .config import ClientConfig, ClientOptions, ClientSettings
@@ -138,6 +138,7 @@ class Client:
         WAIT_FOR_EXCLUSIVE.
         """
         config = ProducerConfig(**options)
+        check_schema(schema)
         name = self._parse(topic)
         producer = await open_producer(self._context, name, config, self._forget, schema)
         self._open[producer] = None
@@ -169,6 +170,7 @@ class Client:
         in within the operation timeout.
         """
         config = ConsumerConfig(**options)
+        check_schema(schema)
         check_listener(listener)
         check_text("subscription", subscription)
         topics: TopicName | list[TopicName] | TopicsPattern
@@ -219,6 +221,7 @@ class Client:
         ``subscribe``. Raises as ``subscribe``.
         """
         config = ConsumerConfig(initial_position=InitialPosition.EARLIEST, **options)
+        check_schema(schema)
         check_listener(listener)
         if start_rollback_s is not None:
             check_not_negative("start_rollback_s", start_rollback_s)

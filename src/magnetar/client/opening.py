@@ -9,7 +9,9 @@ async with client.create_producer("orders") as producer:  # It is closed at the 
 from collections.abc import Callable, Coroutine, Generator
 from functools import wraps
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, Self, TypeVar
+from typing import Any, Never, ParamSpec, Protocol, Self, TypeVar
+
+from magnetar.errors import NotAllowed
 
 
 class Closable(Protocol):
@@ -22,7 +24,7 @@ P = ParamSpec("P")
 C = TypeVar("C", bound=Closable)
 
 
-class Opening(Coroutine[Any, Any, C]):
+class Opening(Coroutine[Any, None, C]):
     """A coroutine that brings something to close, and a context manager that closes it."""
 
     __slots__ = ("_coroutine", "_opened")
@@ -42,7 +44,10 @@ class Opening(Coroutine[Any, Any, C]):
     def __await__(self) -> Generator[Any, Any, C]:
         return self._coroutine.__await__()
 
-    def send(self, value: Any) -> Any:
+    def send(self, value: None, /, **details: Never) -> Any:
+        """Run the coroutine: for event loops. A message is sent by what it brings."""
+        if value is not None:
+            raise NotAllowed("nothing can be sent yet: await the call that makes the producer")
         return self._coroutine.send(value)
 
     def throw(

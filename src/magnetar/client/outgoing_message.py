@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeAlias, TypedDict, cast
 
 from magnetar.checks import (
     check_bytes,
     check_flag,
     check_key,
-    check_number,
     check_text,
     copy_properties,
+    milliseconds,
+    seconds,
     whole_number,
 )
 from magnetar.errors import InvalidValue
@@ -36,6 +38,7 @@ class MessageDetails(TypedDict, total=False):
     application's own time, milliseconds since the epoch. ``sequence_id`` must rise from message
     to message; leave it out to have the producer count. Shared and Key_Shared subscriptions deliver
     a message with ``deliver_after_s``, or ``deliver_at_ms`` since the epoch, when that is over.
+    A time in milliseconds may be a ``datetime`` with a time zone, one in seconds a ``timedelta``.
     With ``null_value`` it has no value: where its topic is compacted, that removes its key.
     ``replication_clusters`` names those that shall get it, () none but this one; None leaves that
     to the namespace's policy.
@@ -46,10 +49,10 @@ class MessageDetails(TypedDict, total=False):
     key: str | bytes | None
     ordering_key: bytes | None
     properties: Mapping[str, str] | None
-    event_time_ms: int | None
+    event_time_ms: int | datetime | None
     sequence_id: int | None
-    deliver_after_s: float | None
-    deliver_at_ms: int | None
+    deliver_after_s: float | timedelta | None
+    deliver_at_ms: int | datetime | None
     null_value: bool
     replication_clusters: Sequence[str] | None
     schema_version: int | None
@@ -63,10 +66,10 @@ class OutgoingMessage(Generic[T]):
     key: str | bytes | None = None
     ordering_key: bytes | None = None
     properties: Mapping[str, str] | None = None
-    event_time_ms: int | None = None
+    event_time_ms: int | datetime | None = None
     sequence_id: int | None = None
-    deliver_after_s: float | None = None
-    deliver_at_ms: int | None = None
+    deliver_after_s: float | timedelta | None = None
+    deliver_at_ms: int | datetime | None = None
     null_value: bool = False
     replication_clusters: Sequence[str] | None = None
     schema_version: int | None = None
@@ -88,8 +91,8 @@ class OutgoingMessage(Generic[T]):
     def due_ms(self, now_ms: int) -> int | None:
         """When it is to be delivered if it is sent now; None: at once."""
         if self.deliver_after_s is None:
-            return self.deliver_at_ms
-        return now_ms + round(self.deliver_after_s * 1000)
+            return self.deliver_at_ms  # type: ignore[return-value]  # ``checked`` made it one.
+        return now_ms + round(self.deliver_after_s * 1000)  # type: ignore[arg-type]
 
     @property
     def more_size(self) -> int:
@@ -124,7 +127,7 @@ class OutgoingMessage(Generic[T]):
         if properties is not None:
             properties = copy_properties("properties", properties)
         if event_time_ms is not None:
-            event_time_ms = whole_number("event_time_ms", event_time_ms)
+            event_time_ms = milliseconds("event_time_ms", event_time_ms)
         if sequence_id is not None:
             sequence_id = whole_number("sequence_id", sequence_id)
         if self.null_value is False and not self.alone:
@@ -172,11 +175,11 @@ class OutgoingMessage(Generic[T]):
     def _checked_delay(self) -> tuple[float | None, int | None]:
         after_s, at_ms = self.deliver_after_s, self.deliver_at_ms
         if after_s is not None:
-            check_number("deliver_after_s", after_s, most=DELAY_S_MAX)
+            after_s = seconds("deliver_after_s", after_s, most=DELAY_S_MAX)
             if at_ms is not None:
                 raise InvalidValue("deliver_after_s and deliver_at_ms are both set: leave one out")
         if at_ms is not None:
-            at_ms = whole_number("deliver_at_ms", at_ms)
+            at_ms = milliseconds("deliver_at_ms", at_ms)
         return after_s, at_ms
 
 
@@ -260,6 +263,17 @@ def prepare_many(
             not_sent(refused, error)
         raise
     return found
+
+
+def each_with(
+    values: Iterable[T | Buffer | OutgoingMessage[T]], details: MessageDetails
+) -> Iterable[T | Buffer | OutgoingMessage[T]]:
+    """Give the same details to each of many messages. Raises InvalidValue, also as ``many``."""
+    if not details:
+        return values
+    if "sequence_id" in details:
+        raise InvalidValue("sequence_id is that of one message: set it in each OutgoingMessage")
+    return [outgoing(value, details) for value in many(values)]
 
 
 def many(

@@ -1,5 +1,6 @@
 """Our errors as the results and exceptions of ``pulsar-client``: one table."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
@@ -46,6 +47,31 @@ _RESULTS: Final[dict[type[errors.MagnetarError], Result]] = {
     errors.StorageError: Result.BrokerPersistenceError,
 }
 
+# What their arguments are called that have another name with us, and what ours is multiplied by.
+_ARGUMENTS: Final = {
+    "send_timeout_s": ("send_timeout_millis", 1000),
+    "batch_bytes_max": ("batching_max_allowed_size_in_bytes", 1),
+    "batch_delay_s": ("batching_max_publish_delay_ms", 1000),
+    "encryption_keys": ("encryption_key", 1),
+    "total_receiver_queue_size": ("max_total_receiver_queue_size_across_partitions", 1),
+    "negative_ack_delay_s": ("negative_ack_redelivery_delay_ms", 1000),
+    "read_compacted": ("is_read_compacted", 1),
+    "topics_refresh_s": ("pattern_auto_discovery_period", 1),
+    "chunked_messages_max": ("max_pending_chunked_message", 1),
+    "key": ("partition_key", 1),
+    "event_time_ms": ("event_timestamp", 1),
+    "deliver_at_ms": ("deliver_at", 1),
+    "deliver_after_s": ("deliver_after", 1),
+    "publish_time_ms": ("messageid", 1),
+    "tls_trust_certs_file": ("tls_trust_certs_file_path", 1),
+    "tls_certificate_file": ("tls_certificate_file_path", 1),
+    "tls_key_file": ("tls_private_key_file_path", 1),
+    "AuthenticationTls": ("AuthenticationTLS", 1),
+}
+_OURS: Final = re.compile(
+    rf"\b({'|'.join(_ARGUMENTS)})(?= is | has | must | and | go | say | needs )( is -?[\d.]+)?"
+)
+
 # What ``pulsar-client`` prints where it is not the name.
 _PRINTED: Final = {
     Result.Timeout: "TimeOut",
@@ -62,10 +88,17 @@ def result_of(error: BaseException) -> Result:
     )
 
 
+def _named_as_theirs(match: re.Match[str]) -> str:
+    name, factor = _ARGUMENTS[match[1]]
+    return name if match[2] is None else f"{name} is {float(match[2][4:]) * factor:g}"
+
+
 def exception(result: Result, reason: object = "") -> exceptions.PulsarException:
     """The exception of a result, to be raised. Its text begins as theirs, and gives the reason."""
     kind: type[exceptions.PulsarException] = getattr(exceptions, result.name)
     text = f"Pulsar error: {_PRINTED.get(result, result.name)}"
+    if isinstance(reason, errors.InvalidValue):
+        reason = _OURS.sub(_named_as_theirs, str(reason))
     return kind(f"{text}: {reason}" if str(reason) else text)
 
 

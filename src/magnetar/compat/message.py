@@ -122,7 +122,7 @@ def sent(message: OutgoingMessage) -> Message:
             key=key.decode() if isinstance(key, bytes) else key,
             ordering_key=message.ordering_key,
             properties=dict(message.properties or {}),
-            event_time_ms=message.event_time_ms,
+            event_time_ms=message.event_time_ms,  # type: ignore[arg-type]  # It was checked.
             null_value=message.null_value,
         ),
         BytesSchema(),

@@ -130,6 +130,7 @@ def producer_options(**given: Unpack[ProducerArguments]) -> ProducerOptions:
         raise ValueError("Batching and chunking of messages can't be enabled together.")
     check_range("max_pending_messages", given["max_pending_messages"], 0)
     check_range("batching_max_messages", given["batching_max_messages"], 2)
+    check_range("initial_sequence_id", given["initial_sequence_id"] or 0, -1, 2**63 - 2)
     if given["lazy_start_partitioned_producers"]:
         log.warning(
             "option.no_effect name=lazy_start_partitioned_producers reason=every partition is "

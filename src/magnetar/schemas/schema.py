@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol
 
+from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo
 
 if TYPE_CHECKING:
@@ -27,6 +28,19 @@ class Encoded(Protocol):
 
     @property
     def key_bytes(self) -> bytes | None: ...
+
+
+def check_schema(schema: object) -> None:
+    """Accept a schema, or None for values in bytes. Raises InvalidValue."""
+    if schema is None or isinstance(schema, Schema):
+        return
+    kind = schema if isinstance(schema, type) else type(schema)
+    if issubclass(kind, Schema):
+        raise InvalidValue(f"schema is the class {kind.__name__}: give an object of it")
+    raise InvalidValue(
+        f"schema must be a schema of magnetar.schemas, not {schema!a:.100}: give StringSchema(), "
+        "JsonSchema(YourClass), JsonSchema.from_definition(text) or another of them"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,14 @@
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from magnetar.client.outgoing_message import DELAY_S_MAX, OutgoingMessage, prepare, prepare_many
+from magnetar.client.outgoing_message import (
+    DELAY_S_MAX,
+    OutgoingMessage,
+    each_with,
+    prepare,
+    prepare_many,
+)
 from magnetar.errors import InvalidValue
 from magnetar.schemas.primitives import StringSchema
 
@@ -69,6 +77,27 @@ def test_a_delay_is_checked():
             prepare(b"x", wrong)
     with pytest.raises(InvalidValue, match="leave one out"):
         prepare(b"x", {"deliver_after_s": 1, "deliver_at_ms": 2})
+
+
+def test_times_may_be_those_of_python():
+    due = datetime(1970, 1, 1, 0, 0, 9, tzinfo=UTC)
+    _, at = prepare(b"x", {"deliver_at_ms": due, "event_time_ms": due})
+    assert (at.due_ms(1_000), at.event_time_ms) == (9_000, 9_000)
+    _, after = prepare(b"x", {"deliver_after_s": timedelta(seconds=1.5)})
+    assert after.due_ms(1_000) == 2_500
+
+
+def test_details_may_be_those_of_many_messages():
+    given = each_with([b"1", b"2"], {"key": "k"})
+    assert [(each.value, each.key) for each in given] == [(b"1", "k"), (b"2", "k")]
+    plain = [b"1"]
+    assert each_with(plain, {}) is plain
+    with pytest.raises(InvalidValue, match="sequence_id is that of one message"):
+        each_with([b"1"], {"sequence_id": 5})
+    with pytest.raises(InvalidValue, match="an OutgoingMessage has its own"):
+        each_with([OutgoingMessage(b"1")], {"key": "k"})
+    with pytest.raises(InvalidValue, match="put the bytes into a list"):
+        each_with(b"1", {"key": "k"})
 
 
 def test_one_payload_is_not_many_messages():

@@ -52,3 +52,17 @@ def test_a_call_raises_their_exception_caused_by_ours():
 
 def test_an_exception_without_a_reason_prints_as_theirs():
     assert str(exception(Result.AlreadyClosed)) == "Pulsar error: AlreadyClosed"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("send_timeout_s is -0.001; it may not be negative", "send_timeout_millis is -1; it may"),
+        ("batch_bytes_max is 0; it must be", "batching_max_allowed_size_in_bytes is 0; it must"),
+        ("key must be str", "partition_key must be str"),
+        ("keys are not the key of it", "keys are not the key of it"),
+        ("tls_key_file is set, but", "tls_private_key_file_path is set, but"),
+    ],
+)
+def test_an_argument_is_called_as_theirs_is(ours, theirs):
+    assert theirs in str(exception(Result.InvalidConfiguration, errors.InvalidValue(ours)))

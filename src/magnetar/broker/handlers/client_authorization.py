@@ -1,4 +1,4 @@
-"""Refuses what the role of a client may not do, in Pulsar's words, before a topic is looked at.
+"""Refuses what the role of a client may not do before a topic is looked at.
 
 Clients take AuthorizationError for final: they do not try again.
 """
@@ -36,11 +36,11 @@ class ClientAuthorization:
 
     async def list_topics(self, session: Session, namespace: NamespaceName) -> None:
         if not await self._sees(session, namespace):
-            raise NotAuthorized("Client is not authorized to GetTopicsOfNamespace")
+            raise _refused("Client is not authorized to GetTopicsOfNamespace", session, namespace)
 
     async def watch_topics(self, session: Session, namespace: NamespaceName) -> None:
         if not await self._sees(session, namespace):
-            raise NotAuthorized("Proxy Client is not authorized to watchTopicList")
+            raise _refused("Proxy Client is not authorized to watchTopicList", session, namespace)
 
     async def _check(
         self,
@@ -59,7 +59,7 @@ class ClientAuthorization:
         except TenantNotFound:
             allowed = False
         if not allowed:
-            raise NotAuthorized(f"Client is not authorized to {what}")
+            raise _refused(f"Client is not authorized to {what}", session, topic)
 
     async def _sees(self, session: Session, namespace: NamespaceName) -> bool:
         if self._service is None:
@@ -69,6 +69,13 @@ class ClientAuthorization:
             return await self._service.allows(who, access, namespace=namespace)
         except TenantNotFound:
             return False
+
+
+def _refused(why: str, session: Session, place: TopicName | NamespaceName) -> NotAuthorized:
+    """Pulsar's words, and behind them who was refused, and where."""
+    who = f"the role {session.role!a}" if session.role else "a client without a role"
+    proxy = f", through the proxy {session.proxy_role!a}," if session.proxy_role else ""
+    return NotAuthorized(f"{why}: {who}{proxy} on {place}")
 
 
 OFF: Final = ClientAuthorization()

@@ -24,7 +24,7 @@ from magnetar.tasks import Tasks
 
 from .backoff import Backoff
 from .connection import Connection
-from .lookup import Lookup
+from .lookup import Lookup, naming
 from .retry import retry, worth_retrying
 
 log = logging.getLogger(__name__)
@@ -217,12 +217,13 @@ class Attachment:
 
     async def _try(self) -> None:
         """Attach once. Raises the error of the attempt."""
-        connection = await self._lookup.connect(self._topic)
-        self._tried = connection
         try:
+            connection = self._tried = await self._lookup.connect(self._topic)
             await self._attach(connection)
             if self._tried is not connection or connection.closed:
                 raise ConnectionLost(f"{self._owner} was detached while it was being attached")
+        except MagnetarError as error:
+            raise naming(error, self._topic) from error.__cause__
         finally:
             self._tried = None
         if self.failure is not None:  # It was closed during the attempt.

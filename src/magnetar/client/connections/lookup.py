@@ -14,6 +14,8 @@ from magnetar.errors import (
     InvalidValue,
     MagnetarError,
     NotAllowed,
+    NotAuthorized,
+    NotFound,
     NotReady,
     SchemaNotFound,
     TimedOut,
@@ -125,7 +127,7 @@ class Lookup:
         def over_http(http: HttpLookup, address: str) -> Awaitable[int]:
             return http.partitions(address, topic, auto_create=auto_create)
 
-        count = await self._until_answered(ask, over_http)
+        count = await self._until_answered(ask, over_http, about=topic)
         if count > PARTITIONS_MAX:
             raise InvalidValue(
                 f"{topic} has {count} partitions, its broker says; this client goes up to "
@@ -156,7 +158,7 @@ class Lookup:
         def over_http(http: HttpLookup, address: str) -> Awaitable[list[str]]:
             return http.topics(address, namespace, mode)
 
-        return sorted(await self._until_answered(ask, over_http))
+        return sorted(await self._until_answered(ask, over_http, about=namespace))
 
     async def watch_topics(self, watch: TopicListWatch) -> None:
         """Have a broker tell ``watch`` from now on. Raises NotAllowed where none can."""
@@ -186,7 +188,7 @@ class Lookup:
         def over_http(http: HttpLookup, address: str) -> Awaitable[SchemaInfo]:
             return http.schema(address, topic, version)
 
-        return await self._until_answered(ask, over_http)
+        return await self._until_answered(ask, over_http, about=topic)
 
     async def _connect(self, cluster: Cluster, address: str) -> Connection:
         return await self._pool.connect(Endpoint(address, address), cluster)
@@ -231,8 +233,13 @@ class Lookup:
         self,
         ask: Callable[[Connection], Awaitable[T]],
         over_http: Callable[[HttpLookup, str], Awaitable[T]] | None = None,
+        *,
+        about: str = "",
     ) -> T:
-        """What a broker answers over a connection, or over HTTP where the service URL says so."""
+        """What a broker answers over a connection, or over HTTP where the service URL says so.
+
+        Its errors name what it was asked ``about``.
+        """
 
         async def attempt() -> T:
             cluster = self._pool.cluster
@@ -248,15 +255,29 @@ class Lookup:
                 service = connection.endpoint.physical
                 log.info("client.lookup_failed broker=%s error=%s", service, error)
                 cluster.addresses.skip(service)
-                raise
+                raise naming(error, about) from error.__cause__
 
         return await retry(
             attempt,
             limit=asyncio.timeout(self._config.operation_timeout_s),
-            timed_out="no broker answered in time",
+            timed_out=(
+                f"{self._pool.cluster.url} did not answer within "
+                f"{self._config.operation_timeout_s:g} s"
+            ),
             backoff=self._backoff(),
             clock=self._clock,
         )
+
+
+def naming(error: MagnetarError, name: str) -> MagnetarError:
+    """The error that something is missing or not allowed, with its name, which not all brokers say.
+
+    All others are returned as they are.
+    """
+    if not isinstance(error, NotFound | NotAuthorized) or name in str(error):
+        return error
+    text = "there is no such topic" if str(error) == TopicNotFound.__name__ else error
+    return type(error)(f"{text}: {name}")
 
 
 def _address(url: str, topic: str, *, tls: bool) -> str:

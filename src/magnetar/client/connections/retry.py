@@ -41,10 +41,10 @@ async def retry(
 ) -> T:
     """Repeat ``attempt`` until it succeeds, within the time ``limit``.
 
-    Raises its error when trying again will not help, and its last error when the time is up;
-    TimedOut(``timed_out``) when there was none. Cancellation safe.
+    Raises its error when trying again will not help, and its last error, with ``timed_out`` in its
+    text, when the time is up; TimedOut when there was none. Cancellation safe.
     """
-    last: MagnetarError = TimedOut(timed_out)
+    last: MagnetarError | None = None
     try:
         async with limit:
             while True:
@@ -56,4 +56,6 @@ async def retry(
                     last = error
                 await clock.sleep(backoff.next_s())
     except TimeoutError:
-        raise last from None
+        if last is None:
+            raise TimedOut(timed_out) from None
+        raise type(last)(f"{last}; {timed_out}") from last.__cause__

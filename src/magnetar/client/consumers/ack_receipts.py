@@ -147,7 +147,9 @@ class AckReceipts:
             async with asyncio.timeout(self._timeout_s):
                 await self._settled.wait()
         except TimeoutError:
-            raise TimedOut(f"acknowledgements on {self._topic} were not answered") from None
+            raise TimedOut(
+                f"acknowledgements on {self._topic} were not answered within {self._timeout_s:g} s"
+            ) from None
 
     def end(self, error: MagnetarError | None = None) -> None:
         """End all receipts: they mean nothing any more, or ``error``: none will be answered."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from magnetar.checks import check_number
+from magnetar.checks import check_instance, check_number
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import DELAY_S_MAX
@@ -49,7 +49,7 @@ class Consumer(Receiver[T_co]):
             if self.interceptors is not None:
                 self.interceptors.on_acknowledge((messages,))
             return done
-        given = list(messages)
+        given = _several(messages)
         if self._parts.closed:
             self._parts.raise_if_over()
         if self.interceptors is not None:
@@ -88,7 +88,7 @@ class Consumer(Receiver[T_co]):
         a batch that are acknowledged. An Exclusive or Failover subscription starts again behind its
         mark then. Raises InvalidValue as ``acknowledge``.
         """
-        given = [messages] if isinstance(messages, (Message, MessageId)) else list(messages)
+        given = [messages] if isinstance(messages, (Message, MessageId)) else _several(messages)
         for part, group in groupby(given, self._part_of):
             refused = list(group)
             part.redeliveries.refuse(refused)
@@ -109,6 +109,7 @@ class Consumer(Receiver[T_co]):
         acknowledged. Cancelled, it may be in both topics.
         """
         check_loop(self._loop)
+        check_instance("message", message, Message)
         check_number("delay_s", delay_s, most=DELAY_S_MAX)
         part = self._part_of(message)
         if part.incoming.letters is None:
@@ -145,7 +146,7 @@ class Consumer(Receiver[T_co]):
                 part.redeliver(None)
             return
         wanted: dict[TopicConsumer, list[Message[Any] | MessageId]] = {}
-        for message in messages:
+        for message in _several(messages):
             wanted.setdefault(self._part_of(message), []).append(message)
         for part, group in wanted.items():
             part.redeliver(group)
@@ -158,3 +159,13 @@ class Consumer(Receiver[T_co]):
         check_loop(self._loop)
         await gather_all(part.unsubscribe(force=force) for part in self._parts)
         await self.close()
+
+
+def _several(messages: Iterable[Message[Any] | MessageId]) -> list[Message[Any] | MessageId]:
+    """Raises InvalidValue where one of them is no message and no id."""
+    check_instance("what is acknowledged", messages, Message, MessageId, Iterable)
+    given = list(messages)
+    if not set(map(type, given)) <= {Message, MessageId}:  # These two need no second look.
+        for each in given:
+            check_instance("what is acknowledged", each, Message, MessageId)
+    return given

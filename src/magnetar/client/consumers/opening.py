@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from magnetar.checks import check_instance
 from magnetar.client.context import ClientContext
 from magnetar.client.stats_reports import report
 from magnetar.errors import InvalidValue
@@ -98,12 +99,15 @@ def start_on(
     start: MessageId | Mapping[int, MessageId] | Mapping[str, MessageId], *, inclusive: bool
 ) -> Callable[[TopicName], Start]:
     """Where a reader begins, by topic or partition. Raises InvalidValue, also when called."""
+    check_instance("start", start, MessageId, Mapping)
     if isinstance(start, MessageId):
         return partial(_start_at, start=start, inclusive=inclusive)
     places: dict[int | str, MessageId] = {
         key if isinstance(key, int) else str(TopicName.parse(key)): place
         for key, place in start.items()
     }
+    for key, place in places.items():
+        check_instance(f"start[{key!a}]", place, MessageId)
 
     def find(topic: TopicName) -> Start:
         place = places.get(str(topic), places.get(topic.partition_index, EARLIEST_MESSAGE))

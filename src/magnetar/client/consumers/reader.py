@@ -3,6 +3,7 @@
 from functools import partial
 from math import inf
 
+from magnetar.checks import check_count, check_timeout
 from magnetar.model.position import Position
 from magnetar.schemas.schema import T_co
 
@@ -38,6 +39,8 @@ class Reader(Receiver[T_co]):
         Those behind the one with which payloads have ``bytes_max`` bytes are left to the next call.
         For who takes many messages apart at once, such as into columns.
         """
+        check_count("count_max", count_max)
+        check_timeout(timeout_s)
         take = partial(IncomingMessages.take_entries, bytes_max=bytes_max)
         return await self._queues.wait(count_max, timeout_s, take)
 

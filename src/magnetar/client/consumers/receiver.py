@@ -3,9 +3,11 @@
 import asyncio
 from asyncio import _get_running_loop
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, Generic, Self
 
+from magnetar.checks import check_count, check_timeout, milliseconds
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
@@ -126,6 +128,10 @@ class Receiver(Generic[T_co]):
         first message that has more by itself.
         The cheapest way to receive. Raises as ``receive``, but for TimedOut.
         """
+        check_count("count_max", count_max)
+        check_timeout(timeout_s)
+        if count_min != 1:
+            check_count("count_min", count_min)
         if count_min > 1 or bytes_max is not None or self._queues.held:
             return await self._queues.collect(count_max, count_min, bytes_max, timeout_s)
         return await self._queues.wait(count_max, timeout_s, IncomingMessages.take)
@@ -174,15 +180,19 @@ class Receiver(Generic[T_co]):
         """
         self._queues.forget(await self._parts.seek(message_id, inclusive=inclusive))
 
-    async def seek_time(self, publish_time_ms: int) -> None:
-        """Go to the first message published at or after this time. Raises as ``seek``."""
+    async def seek_time(self, publish_time_ms: int | datetime) -> None:
+        """Go to the first message published at or after this time. Raises as ``seek``.
+
+        It is in milliseconds since the epoch, or a ``datetime`` with a time zone.
+        """
+        publish_time_ms = milliseconds("publish_time_ms", publish_time_ms)
         await self.seek_each(lambda _: publish_time_ms)
 
-    async def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
+    async def seek_each(self, place: Callable[[str], MessageId | int | datetime]) -> None:
         """Go to a place of its own on each topic and partition.
 
-        ``place`` gets a full name and returns a message id, or a publish time in milliseconds since
-        the epoch. Raises as ``seek``.
+        ``place`` gets a full name and returns a message id, or a publish time as that of
+        ``seek_time``. Raises as ``seek``.
         """
         await self._parts.seek_each(place)
         self._queues.held.clear()
@@ -323,6 +333,7 @@ class Receiver(Generic[T_co]):
         if elsewhere is not None:
             self._queues.hold([elsewhere])
         check_loop(self._loop)
+        check_timeout(timeout_s)
         if self._queues.held:
             return self._queues.take_held(1)[0]
         taken = await self._queues.wait(1, timeout_s, IncomingMessages.take)

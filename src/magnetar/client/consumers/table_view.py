@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Generic, Self
 
+from magnetar.checks import check_timeout
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 from magnetar.errors import AlreadyClosed, MagnetarError, TimedOut, UndecodableValue
@@ -84,6 +85,7 @@ class TableView(Generic[T_co]):
         Raises TimedOut after ``timeout_s`` seconds, AlreadyClosed, or what ended the reading.
         """
         check_loop(self._loop)
+        check_timeout(timeout_s)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._catch_up()

@@ -2,8 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
+from magnetar.checks import check_instance, milliseconds
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, TopicMessageId
 from magnetar.client.own_loop import check_loop
@@ -68,6 +71,7 @@ class TopicConsumers:
             if part is not None:
                 return part
             raise InvalidValue(f"{message} does not come from this consumer of {self._topic}")
+        check_instance("what is acknowledged", message, Message, MessageId)
         parts = list(self)
         if len(parts) > 1:
             parts = [part for part in parts if part.partition == message.partition]
@@ -90,6 +94,7 @@ class TopicConsumers:
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> list[TopicConsumer]:
         """As ``Receiver.seek``. Returns those that were moved."""
         check_loop(self._loop)
+        check_instance("message_id", message_id, MessageId)
         if message_id.position in (EARLIEST, LATEST):
             parts = list(self)
         else:
@@ -97,14 +102,17 @@ class TopicConsumers:
         await self.all(part.positions.seek(message_id, inclusive=inclusive) for part in parts)
         return parts
 
-    async def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
+    async def seek_each(self, place: Callable[[str], MessageId | int | datetime]) -> None:
         """As ``Receiver.seek_each``."""
         check_loop(self._loop)
         places = [(part.positions, place(part.topic)) for part in self]
-        await self.all(
-            at.seek(to, inclusive=True) if isinstance(to, MessageId) else at.seek_time(to)
+        moves = [
+            partial(at.seek, to, inclusive=True)
+            if isinstance(to, MessageId)
+            else partial(at.seek_time, milliseconds("publish_time_ms", to))
             for at, to in places
-        )
+        ]
+        await self.all(move() for move in moves)
 
     async def last_messages(self) -> list[tuple[TopicConsumer, MessageId, Position]]:
         """As ``Receiver.last_messages``."""

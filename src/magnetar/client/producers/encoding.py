@@ -177,7 +177,7 @@ class Encoder:
             key_b64=key_b64,
             ordering_key=message.ordering_key if message else None,
             properties=message.properties if message else None,
-            event_time_ms=message.event_time_ms if message else None,
+            event_time_ms=message.event_time_ms if message else None,  # type: ignore[arg-type]
             null_value=message.null_value if message else False,
             replicate_to=_clusters(message),
             deliver_at_ms=message.due_ms(now_ms) if message else None,
@@ -241,7 +241,7 @@ def _singles(batch: Batch[W]) -> dict[int, Single]:
             key_b64,
             message.ordering_key,
             cast("dict[str, str]", message.properties or {}),  # As ``checked`` copied them.
-            message.event_time_ms,
+            message.event_time_ms,  # type: ignore[arg-type]  # The same.
             message.sequence_id,
             message.null_value,
         )

@@ -10,6 +10,7 @@ from magnetar.client.outgoing_message import (
     Buffer,
     MessageDetails,
     OutgoingMessage,
+    each_with,
     many,
     not_sent,
     prepare,
@@ -148,15 +149,18 @@ class Producer(Generic[T]):
         self._route(data, message).put(data, message, None)
 
     async def send_many(
-        self, values: Iterable[T | Buffer | OutgoingMessage[T]]
+        self,
+        values: Iterable[T | Buffer | OutgoingMessage[T]],
+        **details: Unpack[MessageDetails],
     ) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
-        The cheapest way to send. Raises the first error, after everything that was taken has been
-        settled. When cancelled, the messages already taken are sent all the same.
+        The cheapest way to send. ``details`` are those of each of them. Raises the first error,
+        after everything that was taken has been settled. When cancelled, the messages already
+        taken are sent all the same.
         """
         check_loop(self._loop)
-        messages = prepare_many(values, self._schema, self._before_send)
+        messages = prepare_many(each_with(values, details), self._schema, self._before_send)
         receipts = ManyReceipts()
         at = 0
         while at < len(messages):
@@ -173,13 +177,18 @@ class Producer(Generic[T]):
             part.queue.close_batches()
         return await receipts.ids()
 
-    async def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
+    async def enqueue(
+        self,
+        values: Iterable[T | Buffer | OutgoingMessage[T]],
+        **details: Unpack[MessageDetails],
+    ) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
         What goes wrong later is raised by ``flush``. Raises AlreadyClosed; InvalidValue
         or MessageTooLarge for one of them, when those before it have been taken.
         """
         check_loop(self._loop)
+        values = each_with(values, details)
         if self._plain and isinstance(values, list | tuple):
             await self._parts[0].queue.put_many(values, None)
             return

@@ -51,7 +51,11 @@ async def refusals(authorization, role, topic=TOPIC, proxy=None):
         try:
             await asked
         except NotAuthorized as error:
-            told.append(str(error).partition(" not authorized to ")[2])
+            what, _, who = str(error).partition(" not authorized to ")[2].partition(": ")
+            told.append(what)
+            assert ("a client without a role" if role is None else repr(role)) in who
+            assert ("through the proxy" in who) is (proxy is not None)
+            assert str(topic.namespace) in who
     return told
 
 

@@ -5,7 +5,7 @@ from support.loop import pass_time
 from unit.client.peer import Peer, hang_up, refuse
 
 from magnetar.client.client import Client
-from magnetar.client.connections.lookup import _address
+from magnetar.client.connections.lookup import _address, naming
 from magnetar.errors import (
     ConnectionLost,
     InvalidValue,
@@ -225,3 +225,10 @@ async def test_the_schema_of_a_topic_is_asked_for(peer, lookup):
     assert not peer.of(BaseCommand.GET_SCHEMA)[1].getSchema.HasField("schema_version")
     with pytest.raises(NotAuthorized):
         await lookup.schema("t", None)
+
+
+def test_what_is_missing_or_not_allowed_is_named():
+    assert str(naming(TopicNotFound("TopicNotFound"), "orders")) == "there is no such topic: orders"
+    assert str(naming(NotAuthorized("no"), "orders")) == "no: orders"
+    for error in (NotAuthorized("not on orders"), NotReady("wait")):
+        assert naming(error, "orders") is error

@@ -99,3 +99,14 @@ async def test_cancelled_it_stops():
     trying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await trying
+
+
+async def test_the_last_error_says_how_long_it_was_tried():
+    with pytest.raises(NotReady, match=r"^not yet; it took too long$"):
+        await retry(
+            failing(*[NotReady("not yet")] * 1000),
+            limit=asyncio.timeout(0.05),
+            timed_out="it took too long",
+            backoff=Backoff(lambda: 0.5, first_s=0.01, max_s=0.01),
+            clock=SystemClock(),
+        )
