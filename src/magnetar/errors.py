@@ -18,7 +18,7 @@
         InvalidName  InvalidValue  MessageTooLarge  NotAllowed  AlreadyClosed  TopicTerminated
         CryptoFailed
         BacklogQuotaExceeded
-          BacklogQuotaHeld
+          BacklogQuotaHeld        retriable = True
       Unavailable                   retriable = True
         NotOwner  TopicClosed  Fenced  TimedOut
         NotReady
@@ -183,6 +183,8 @@ class BacklogQuotaExceeded(Refused):
 
 class BacklogQuotaHeld(BacklogQuotaExceeded):
     """The same where the policy is that producers are held back."""
+
+    retriable = True
 
 
 class Unavailable(MagnetarError):

@@ -22,7 +22,7 @@ from magnetar.clock import SystemClock
 from magnetar.compat.enums import CompressionType as TheirCompression
 from magnetar.compat.enums import Result
 from magnetar.compat.message_id import MessageId
-from magnetar.errors import NotAllowed, ProducerBusy
+from magnetar.errors import BacklogQuotaHeld, NotAllowed, ProducerBusy
 from magnetar.functions.config import BatchBuilder, FunctionConfig
 from magnetar.message.compression import CompressionType
 from magnetar.model.names import TopicName
@@ -103,6 +103,8 @@ class Producers:
                 if name is None or clock.now() > deadline:
                     raise
                 Event().wait(_BUSY_PAUSE_S)
+            except BacklogQuotaHeld as error:  # The client has waited already, and does so again.
+                log.warning("function.held topic=%s error=%s", topic, error)
 
 
 class PlainSender:

@@ -1,9 +1,12 @@
+import threading
 from contextlib import closing
 from functools import partial
 
 import pytest
+from support.admin import ask
 from support.functions import configured
 
+from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.compat.enums import CompressionType, Result
 from magnetar.errors import NotAllowed, ProducerBusy
@@ -139,3 +142,22 @@ def test_a_topic_that_does_not_deduplicate_is_refused(function, producers, input
     sender = OnceSender(producers, lambda _topic: False)
     with closing(sender), pytest.raises(NotAllowed, match="does not deduplicate"):
         sender.send(outgoing(function, inputs))
+
+
+def test_an_output_that_a_backlog_holds_is_waited_for(broker, function):
+    path = str(TopicName.parse(function.output)).replace("://", "/")
+    with blocking.Client(broker.service_url, operation_timeout_s=0.1) as client:
+        consumer = client.subscribe(function.output, "slow")
+        with client.create_producer(function.output, batching=False) as filling:
+            filling.send_many([b"x" * 1024] * 8)
+        quota = {"limitSize": 4096, "policy": "producer_request_hold"}
+        ask(broker, "POST", f"{path}/backlogQuota", quota)
+        opened = []
+        opener = Producers(client, configured("Double"), 0, None)
+        opening = threading.Thread(target=lambda: opened.append(opener.open(function.output, None)))
+        opening.start()
+        opening.join(0.5)
+        assert opening.is_alive()
+        consumer.acknowledge(consumer.receive_many(8, count_min=8))
+        opening.join(20)
+        assert opened[0].send(b"y")

@@ -190,3 +190,18 @@ def test_what_goes_wrong_ahead_is_raised_for_rows_and_leaves_no_producer(client,
                 send(producers, topic, rows)
         asked.clear()
         client.create_producer(topic, name="spark:q:3").close()  # The name is free.
+
+
+def test_rows_wait_while_a_backlog_holds_their_topic(broker, client, write, topic):
+    consumer = client.subscribe(topic, "slow")
+    with client.create_producer(topic, batching=False) as filling:
+        filling.send_many([b"x" * 1024] * 8)
+    quota = {"limitSize": 4096, "policy": "producer_request_hold"}
+    ask(broker, "POST", f"{topic.replace('://', '/')}/backlogQuota", quota)
+    writing = threading.Thread(target=write, args=([rows_of(0)],))
+    writing.start()
+    writing.join(0.5)
+    assert writing.is_alive()
+    consumer.acknowledge(consumer.receive_many(8, count_min=8))
+    writing.join(20)
+    assert consumer.receive(10).data == b"0"

@@ -19,7 +19,14 @@ from enum import Enum, auto
 from typing import Final, TypeVar
 
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, TimedOut, UnknownFailure
+from magnetar.errors import (
+    AlreadyClosed,
+    BacklogQuotaExceeded,
+    ConnectionLost,
+    MagnetarError,
+    TimedOut,
+    UnknownFailure,
+)
 from magnetar.tasks import Tasks
 
 from .backoff import Backoff
@@ -33,6 +40,9 @@ T = TypeVar("T")
 # An attachment that ends sooner does not reset the backoff: an owner that is detached again at once
 # (because of an entry that the broker cannot store, and that is sent again) comes back more seldom.
 STABLE_S: Final = 10.0
+
+# The longest pause while a backlog keeps a producer out: its messages wait for the send timeout.
+BACKLOG_PAUSE_S: Final = 5.0
 
 
 class State(Enum):
@@ -192,7 +202,7 @@ class Attachment:
         try:
             while self._state is State.ATTACHING:
                 if not at_once:
-                    await self._lookup.pause(self._backoff.next_s(), self._clock)
+                    await self._lookup.pause(self._pause_s(), self._clock)
                 at_once = False
                 try:
                     await self._try()
@@ -214,6 +224,11 @@ class Attachment:
             self._end(failure)
             self._failed(failure)
             raise
+
+    def _pause_s(self) -> float:
+        pause_s = self._backoff.next_s()
+        kept_out = isinstance(self._trouble, BacklogQuotaExceeded)
+        return min(pause_s, BACKLOG_PAUSE_S) if kept_out else pause_s
 
     async def _try(self) -> None:
         """Attach once. Raises the error of the attempt."""

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from magnetar.clock import Clock
 from magnetar.errors import (
+    BacklogQuotaExceeded,
     Conflict,
     MagnetarError,
     ProducerFenced,
@@ -24,8 +25,11 @@ def worth_retrying(error: MagnetarError, *, attached_before: bool = False) -> bo
 
     An owner that was attached before also waits for its name or its subscription to become free:
     what holds it is most likely its own last connection, which the broker has not yet given up.
-    One that is fenced has lost its topic to another for good.
+    One that is fenced has lost its topic to another for good. A producer comes back when the
+    backlog that sent it away is gone.
     """
+    if isinstance(error, BacklogQuotaExceeded) and attached_before:
+        return True
     if isinstance(error, Conflict):
         return attached_before and not isinstance(error, ProducerFenced)
     return error.retriable or isinstance(error, StorageError | UnknownFailure)

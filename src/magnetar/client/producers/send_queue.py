@@ -209,6 +209,11 @@ class SendQueue:
         """As ``settled``. Raises an error that the application has not been told, or the first."""
         self.sends.raise_unreported(await self.settled())
 
+    def fail_sent(self, error: MagnetarError) -> None:
+        """Fail all that was put until now."""
+        self.close_batches()
+        self.sends.fail_pending(error)
+
     def fail_all(self, error: MagnetarError) -> None:
         """Fail all that was put, and take nothing more."""
         self.closed = self.closed or error

@@ -135,12 +135,16 @@ class Sends:
         self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
         self._progress()
 
+    def fail_pending(self, error: MagnetarError) -> None:
+        """Fail all that has no receipt."""
+        self._fail_sends(self._pending.expired(float("inf")), error)
+        self._progress()
+
     def fail_all(self, error: MagnetarError) -> None:
         """Fail all that has no receipt, and let go whoever waits for room."""
         if self._deadline_timer is not None:
             self._deadline_timer.cancel()
-        self._fail_sends(self._pending.expired(float("inf")), error)
-        self._progress()
+        self.fail_pending(error)
         self.room.set()
 
     def flush(self) -> Flush:

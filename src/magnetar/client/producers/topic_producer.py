@@ -14,7 +14,14 @@ from magnetar.client.encryption.data_keys import Encryptor
 from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, Refused, TopicClosed
+from magnetar.errors import (
+    AlreadyClosed,
+    BacklogQuotaExceeded,
+    ConnectionLost,
+    MagnetarError,
+    Refused,
+    TopicClosed,
+)
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo
 from magnetar.tasks import Closing
@@ -205,7 +212,12 @@ class TopicProducer:
             self._attachment.connection.write_pieces(pieces)
 
     def _refused(self, error: MagnetarError) -> None:
+        kept_out = isinstance(error, BacklogQuotaExceeded)
+        if kept_out and not isinstance(self._sends.trouble, BacklogQuotaExceeded):
+            log.warning("producer.kept_out topic=%s error=%s", self._topic, error)
         self._sends.trouble = error
+        if kept_out and not error.retriable:  # The policy is to tell who sends, not to hold it.
+            self.queue.fail_sent(error)
 
     def _reconnect(self, reason: str) -> None:
         log.warning("producer.reconnects topic=%s reason=%s", self._topic, reason)

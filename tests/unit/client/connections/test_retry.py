@@ -8,6 +8,8 @@ from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.retry import retry, worth_retrying
 from magnetar.clock import SystemClock
 from magnetar.errors import (
+    BacklogQuotaExceeded,
+    BacklogQuotaHeld,
     ConnectionLost,
     ConsumerBusy,
     NotAllowed,
@@ -42,6 +44,13 @@ def test_who_was_attached_waits_for_its_own_last_connection_to_be_given_up(error
 
 def test_who_is_fenced_does_not_come_back():
     assert not worth_retrying(ProducerFenced("another"), attached_before=True)
+
+
+def test_who_is_kept_out_by_a_backlog_comes_back_when_it_is_gone():
+    assert worth_retrying(BacklogQuotaHeld("held"), attached_before=False)
+    assert worth_retrying(BacklogQuotaHeld("held"), attached_before=True)
+    assert not worth_retrying(BacklogQuotaExceeded("told"), attached_before=False)
+    assert worth_retrying(BacklogQuotaExceeded("told"), attached_before=True)
 
 
 def failing(*errors):
