@@ -8,6 +8,7 @@ import pytest
 from console.accessibility import flaws
 from console.browser import Window, browser, needs_chromium
 from support.admin import ask
+from support.faults import FaultyFiles
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar import InitialPosition, SubscriptionType
@@ -470,3 +471,25 @@ def test_who_has_a_right_in_one_topic_only_opens_that_by_its_name(closed_broker,
     page.locator(f"main[data-place='topics/{ORDERS}']").wait_for()
     assert window.complaints == []
     page.close()
+
+
+def test_a_broker_that_is_not_well_is_not_called_healthy(chromium, tmp_path):
+    files = FaultyFiles()
+    broker = BrokerThread(tmp_path / "data", files=files)
+    with broker:
+        window = Window(chromium, broker.web_url)
+        window.go("")
+        window.says("healthy")
+        window.says("Publish a first message")
+        files.space_left = 0
+        window.says("not healthy")
+        window.says("does not take all that is published: [Errno 28]")
+        window.says("make room on the disk")
+        assert not window.page.get_by_text("Publish a first message").count()
+        assert not window.page.get_by_text("Nothing needs you").count()
+        assert flaws(window.page) == []
+        files.repair()
+    window.says("The broker does not answer")
+    window.says("no answer")
+    assert not window.page.get_by_text("healthy").count()
+    window.page.close()

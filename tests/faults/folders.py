@@ -52,7 +52,7 @@ class Filled:
     def copy(self, to):
         """The same, to be damaged."""
         shutil.copytree(self.data, to)
-        return Filled(to, self.ids)
+        return Filled(to, {topic: list(ids) for topic, ids in self.ids.items()})
 
 
 def payload(topic, number):

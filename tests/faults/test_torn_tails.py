@@ -7,11 +7,12 @@ Some bytes, with whole brokers, started by the real command.
 import os
 
 import pytest
-from faults.folders import MESSAGES, TOPICS, examine
+from faults.folders import MESSAGES, TOPICS, examine, flip
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
+from magnetar.storage.ledger.local.synced_mark import NAME
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
@@ -29,6 +30,7 @@ async def torn_everywhere(tmp_path, tear):
     writer = await store.create()
     await append(writer, *run(*BEFORE))
     start = store.segments[1].tail
+    mark = (folder / NAME).read_bytes()
     await append(writer, *run(*LAST))
     end = store.segments[1].tail
     copy = snapshot(folder, tmp_path / "copy")
@@ -38,6 +40,7 @@ async def torn_everywhere(tmp_path, tear):
     results = {}
     for at in range(start, end + 1):
         path.write_bytes(tear(whole, at))
+        (copy / NAME).write_bytes(mark)  # As it is before the last append is answered.
         for spare in copy.glob("spare-*"):
             spare.unlink()
         store = await LocalLedgerStore.start(copy, settings=SETTINGS)
@@ -93,8 +96,24 @@ def test_a_broker_on_a_log_torn_in_its_last_record(killed, tmp_path, share, tear
     start, end = last_record(filled)
     path = filled.segments[-1]
     path.write_bytes(TEARS[tear](path.read_bytes(), start + int(share * (end - 1 - start))))
-    gone = filled.ids[TOPICS[-1]].pop()  # It cannot be told from one that was never answered.
+    (filled.ledgers / NAME).unlink()
+    gone = filled.ids[TOPICS[-1]].pop()  # Without a mark it may never have been answered.
     found = examine(filled)
     assert not found.refusal
     assert not any(found.missing.values()), f"more is gone than {gone}"
-    assert share == 0.0 or "storage.tail_cut" in found.log
+    assert share == 0.0 or "maybe answered" in found.log
+    assert "never answered" not in found.log
+
+
+def test_a_broker_tells_a_flipped_byte_in_its_last_record_from_a_torn_one(killed, tmp_path):
+    filled = killed.copy(tmp_path / "data")
+    _, end = last_record(filled)
+    flip(filled.segments[-1], end - 1000)
+    found = examine(filled)
+    assert not found.refusal
+    # Its place is known, so whoever reads it is told; nothing else is gone.
+    assert {topic: gone for topic, gone in found.missing.items() if gone} == {
+        TOPICS[-1]: [MESSAGES - 1]
+    }
+    assert "storage.damaged" in found.log
+    assert "storage.tail_cut" not in found.log

@@ -90,7 +90,7 @@ def found(data, limit, *, newest, verify_bodies):
         result.synced,
         result.deletions,
         result.damaged,
-        result.torn,
+        result.cut,
     )
 
 

@@ -10,7 +10,8 @@
 * A sync takes long: ``hold_syncs``.
 * Power is lost: ``cut_power``, and once whoever used the files has closed, ``lose_power``. What
   was synced is there. Of the rest each sector is there or not, whatever the order of the writes;
-  files created, renamed or removed since their folder was synced are so, or are not.
+  files created, renamed or removed since their folder was synced are so, or are not. A note has
+  any of the bytes that were put there.
 
 Syncs are played, not carried out: what would be on disk is kept in memory.
 
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from magnetar.storage.ledger.local.disk import File, RealFiles
+from magnetar.storage.ledger.local.disk import File, Note, RealFiles
 
 SECTOR = 512
 
@@ -86,6 +87,8 @@ class FaultyFiles:
         self._real = RealFiles()
         self._lock = threading.RLock()
         self._media: dict[Path, _Medium] = {}
+        self._notes: dict[Path, list[bytes]] = {}  # What was put there, the newest last.
+        self._boots = 0  # How often the machine was started again.
         self._changes: list[_Change] = []
         self._write_fault = _Fault(0, 0, "")
         self._sync_fault = _Fault(0, 0, "")
@@ -156,6 +159,11 @@ class FaultyFiles:
                 if path.exists():
                     path.write_bytes(_survivors(path.read_bytes(), medium, chance))
             self._media.clear()
+            for path, puts in self._notes.items():
+                if path.exists():
+                    path.write_bytes(puts[chance.randint(0, len(puts) - 1)])
+            self._notes.clear()
+            self._boots += 1
 
     def open(self, path: Path, *, create: bool = False, direct: bool = False) -> File:
         with self.powered() if create else self._lock:
@@ -167,6 +175,15 @@ class FaultyFiles:
             elif path not in self._media:
                 self._media[path] = _Medium(path, path.read_bytes())
             return _FaultyFile(self, file, self._media[path])
+
+    def open_note(self, path: Path, size: int) -> Note:
+        with self.powered():
+            there = path.read_bytes() if path.exists() else bytes(size)
+            self._notes.setdefault(path, [there])
+            return _FaultyNote(self, self._real.open_note(path, size), self._notes[path])
+
+    def boot_id(self) -> bytes:
+        return b"boot%012d" % self._boots
 
     def make_folder(self, path: Path) -> None:
         self._real.make_folder(path)
@@ -320,6 +337,23 @@ class _FaultyFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+class _FaultyNote:
+    """A note of ``FaultyFiles``: nothing is put there once the power is cut."""
+
+    def __init__(self, files: FaultyFiles, note: Note, puts: list[bytes]) -> None:
+        self._files = files
+        self._note = note
+        self._puts = puts
+
+    def put(self, data: bytes) -> None:
+        with contextlib.suppress(OSError), self._files.powered():
+            self._note.put(data)
+            self._puts.append(data)
+
+    def close(self) -> None:
+        self._note.close()
 
 
 def _survivors(now: bytes, medium: _Medium, chance: Chance) -> bytes:

@@ -19,6 +19,7 @@ from magnetar.broker.admin import managed_ledger_metrics
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.summed_metrics import PERIOD, SummedMetrics
+from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName
 from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.trace_counts import TraceCounts
@@ -242,6 +243,7 @@ class BrokerMetrics:
         yield family
         writable = 0 if vitals.write_error() else 1
         yield self._make.gauge("magnetar_log_writable", "1: the last write succeeded", writable)
+        yield from self._damage(vitals.damage)
         if vitals.traces is not None:
             yield from self._traces(vitals.traces)
         listeners = len(self._admin.events)
@@ -254,6 +256,21 @@ class BrokerMetrics:
             yield self._make.gauge(
                 "magnetar_disk_total_bytes", "of dataDirectory", disk.total_bytes
             )
+
+    def _damage(self, damage: LogDamage) -> Iterator[Metric]:
+        found = {
+            "magnetar_log_damaged_records": ("answered, and not readable", damage.records),
+            "magnetar_log_cut_records": (
+                "at the end of the log, cut off and maybe answered",
+                damage.maybe_answered.records,
+            ),
+            "magnetar_log_cut_entries": (
+                "in those records, as far as they could be read",
+                damage.maybe_answered.entries,
+            ),
+        }
+        for name, (about, value) in found.items():
+            yield self._make.gauge(name, f"found by the start: {about}", value)
 
     def _traces(self, counts: TraceCounts) -> Iterator[Metric]:
         family = CounterMetricFamily(

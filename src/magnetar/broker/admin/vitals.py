@@ -14,6 +14,7 @@ from magnetar.broker.auth.authentication import Authentication
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
 from magnetar.model.log_counts import LogCounts
+from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName
 from magnetar.model.operation_counts import ConnectionCounts, OperationCounts
 from magnetar.model.trace_counts import TraceCounts
@@ -57,6 +58,8 @@ class Vitals:
     metadata_put_bytes: Callable[[], int] = int
     check_log: Callable[[], Awaitable[None]] = _well
     write_error: Callable[[], str] = str  # Why the log takes nothing; "": it does.
+    write_failure: Callable[[], tuple[float, str] | None] = lambda: None  # The last: when, why.
+    damage: LogDamage = field(default_factory=LogDamage)  # That the start found in the log.
     loop_lag: Histogram = field(default_factory=Histogram)
     traces: TraceCounts | None = None  # None: there are none.
     started_at: float = field(init=False)  # By ``Clock.now``.

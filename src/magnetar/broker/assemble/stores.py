@@ -70,6 +70,8 @@ def vitals_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> 
     if isinstance(ledgers, LocalLedgerStore):
         vitals.check_log = ledgers.check
         vitals.write_error = lambda: ledgers.write_error
+        vitals.write_failure = lambda: ledgers.write_failure
+        vitals.damage = ledgers.damage
         vitals.sync_latency = ledgers.sync_latency
         vitals.log_times = lambda: ledgers.times
         vitals.data_directory = shared.config.storage.data_directory

@@ -1,11 +1,12 @@
-"""Which subscriptions of this broker need somebody: a backlog that nothing moves. Not in Pulsar."""
+"""What needs somebody: subscriptions whose backlog nothing moves, and the broker. Not in Pulsar."""
 
 from dataclasses import dataclass
 from typing import Any, Final
 
 from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.notices import notices
 from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.visible_namespaces import may_see
+from magnetar.broker.admin.routes.visible_namespaces import may_see, may_see_all
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.dispatch.blocked import Why
@@ -44,7 +45,10 @@ class Needy:
 
 
 async def get(admin: AdminServices, request: Request) -> Reply:
-    """Those whose topic is open, the stuck before those without consumers, the largest first."""
+    """Those whose topic is open, the stuck before those without consumers, the largest first.
+
+    What is wrong with the broker itself is told to superusers.
+    """
     found: list[Needy] = []
     seen: dict[NamespaceName, bool] = {}
     now_ms = admin.clock.wall_ms()
@@ -61,7 +65,14 @@ async def get(admin: AdminServices, request: Request) -> Reply:
         found += needy if seen[name.namespace] else []
     found.sort(key=lambda each: (each.why is Why.NO_CONSUMER, -each.subscription.backlog))
     named = [each.shown() for each in found[:SHOWN_MAX]]
-    return shown({"count": len(found), "subscriptions": named})
+    broker = notices(admin.vitals) if await may_see_all(admin, request) else []
+    return shown(
+        {
+            "count": len(found),
+            "subscriptions": named,
+            "broker": [notice.shown() for notice in broker],
+        }
+    )
 
 
 def needs(topic: Topic, subscription: Subscription, now_ms: int) -> Needy | None:

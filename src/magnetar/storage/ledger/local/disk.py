@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self
+from uuid import UUID
 
 from magnetar.errors import StoreLocked
 
@@ -38,6 +39,9 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.ENODEV)
 """How a file system says that it cannot allocate, or not write past the page cache."""
+
+
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class File(Protocol):
@@ -66,6 +70,15 @@ class File(Protocol):
     def close(self) -> None: ...
 
 
+class Note(Protocol):
+    """A few bytes at the beginning of a file, which are replaced often."""
+
+    def put(self, data: bytes) -> None:
+        """They survive the death of the process at once; a loss of power may leave older ones."""
+
+    def close(self) -> None: ...
+
+
 class Files(Protocol):
     """The file system, as far as it is needed here."""
 
@@ -75,6 +88,12 @@ class Files(Protocol):
         ``direct``: what is written will be synced at once, and seldom read back soon, so it need
         not be kept in the memory of the operating system.
         """
+
+    def open_note(self, path: Path, size: int) -> Note:
+        """Open a file for bytes that are put there; it is created where it is missing."""
+
+    def boot_id(self) -> bytes:
+        """16 bytes that are others after each start of the machine; none where nobody knows."""
 
     def make_folder(self, path: Path) -> None:
         """Create it, with what is above it, unless it is there."""
@@ -149,6 +168,9 @@ class RealFile:
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size
+
+    def fileno(self) -> int:
+        return self._fd
 
     def close(self) -> None:
         os.close(self._fd)
@@ -246,11 +268,43 @@ class DirectFile(RealFile):
             self._write_some([blocks[written:]], offset + written)
 
 
+class RealNote:
+    """Memory that the system writes to the file: to put bytes there takes no call of it.
+
+    The room for them is taken when it is opened, so that a full disk refuses it then.
+    """
+
+    def __init__(self, path: Path, size: int) -> None:
+        file = RealFile(path, create=True)
+        try:
+            if file.size() < size:
+                file.write([bytes(size)], 0)
+                file.sync()
+            self._memory = mmap.mmap(file.fileno(), size)
+        finally:
+            file.close()
+
+    def put(self, data: bytes) -> None:
+        self._memory[: len(data)] = data
+
+    def close(self) -> None:
+        self._memory.close()
+
+
 class RealFiles:
     """The file system of this machine."""
 
     def open(self, path: Path, *, create: bool = False, direct: bool = False) -> File:
         return DirectFile(path, create=create) if direct else RealFile(path, create=create)
+
+    def open_note(self, path: Path, size: int) -> Note:
+        return RealNote(path, size)
+
+    def boot_id(self) -> bytes:
+        try:
+            return UUID(_BOOT_ID.read_text().strip()).bytes
+        except (OSError, ValueError):
+            return b""
 
     def make_folder(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)

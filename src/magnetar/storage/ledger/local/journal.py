@@ -90,7 +90,9 @@ class Journal:
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # It grows by one with each failure.
+        self._clock = clock
         self.write_error = ""  # Why the last commit failed, if it did.
+        self.write_failure: tuple[float, str] | None = None  # The last one: when, and why.
         self.times: GroupTimes | None = None  # Of what is answered at the moment.
         self.running = True  # False once it is closing: then append no more.
         self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
@@ -166,7 +168,7 @@ class Journal:
         segment, source, header = self._segments.begin(self._next_ledger_id(), room)
         self._end_run()
         commit = self._outgoing or self._new_commit()
-        commit.steps.append(StartSegment(source, segment.path, header))
+        commit.steps.append(StartSegment(source, segment.path, header, segment.stamp))
         self._active = segment
         self._resume = False
         return segment
@@ -180,7 +182,7 @@ class Journal:
         commit = self._outgoing or self._new_commit()
         if self._resume:
             self._resume = False
-            commit.steps.append(ResumeSegment(segment.path, segment.tail))
+            commit.steps.append(ResumeSegment(segment.path, segment.tail, segment.stamp))
         write = Write(segment.tail)
         commit.steps.append(write)
         self._pieces = write.pieces
@@ -215,6 +217,7 @@ class Journal:
             self._submitted.popleft()
         if error is not None:
             self.write_error = str(error)
+            self.write_failure = (self._clock.now(), self.write_error)
             self._give_up(commits, error)
             return
         self.write_error = ""

@@ -21,8 +21,10 @@ from magnetar.model.histogram import Histogram
 from magnetar.model.write_counts import GroupTimes
 
 from .disk import File, Files
+from .format import Stamp
 from .segments import newest_mark
 from .settings import Durability, LocalLedgerSettings
+from .synced_mark import SyncedMark
 
 GROUP_SIZE_MAX: Final = 32 * 1024 * 1024
 """Bytes after which a group of commits is synced although more wait."""
@@ -37,6 +39,7 @@ class StartSegment:
     source: Path
     path: Path
     header: bytes
+    stamp: Stamp
 
 
 @dataclass(slots=True)
@@ -45,6 +48,7 @@ class ResumeSegment:
 
     path: Path
     end: int
+    stamp: Stamp
 
 
 @dataclass(slots=True)
@@ -99,7 +103,9 @@ class LogThread(Generic[Job]):
         self._running = True
         self._file: File | None = None
         self._epoch = 0
-        self._mark: Path | None = None  # Of the newest segment that this thread has begun.
+        self._newest: Path | None = None  # Of the newest segment that this thread has begun.
+        self._stamp: Stamp | None = None  # Of the current segment.
+        self._mark: SyncedMark | None = None
         self._end = (0, 0)  # generation and offset behind the last write
         self._unsynced_since: float | None = None
         self._broken_epoch = -1
@@ -128,6 +134,8 @@ class LogThread(Generic[Job]):
                 self._call(self._answered, group, self._execute(group))
         self._sync_if_due(now=None)
         self._close_file()
+        if self._mark is not None:
+            self._mark.close()
         self._call(self._stopped.set_result, None)
 
     def _take(self) -> list[Commit[Job]]:
@@ -166,9 +174,9 @@ class LogThread(Generic[Job]):
                 arrived = self._waiting(GROUP_SIZE_MAX - sum(commit.size for commit in group))
                 group += arrived
                 self._write_all(arrived)
-                self._sync()
+                self._sync_and_mark()
             elif self._durability is Durability.INTERVAL and self._due(self._clock.now()):
-                self._sync()  # If it fails, nothing of this group has been answered yet.
+                self._sync_and_mark()  # If it fails, nothing of this group has been answered yet.
                 self._call(self._synced, *self._end, None)
         except Exception as error:  # noqa: BLE001 whatever it is, the callers must learn of it
             self._break(error)
@@ -212,20 +220,23 @@ class LogThread(Generic[Job]):
             self._sync()
         self._close_file()
         direct = self._durability is Durability.FSYNC
+        self._stamp = step.stamp
         if isinstance(step, ResumeSegment):
             self._file = self._files.open(step.path, direct=direct)
             self._file.truncate(step.end)
+            self._begin_mark(step.path.parent, step.end)
             return
         self._file = self._files.open(step.source, create=True, direct=direct)
         self._file.write([step.header], 0)
         if self._durability is not Durability.NONE:
             self._file.sync()
         self._files.rename(step.source, step.path)
-        former, self._mark = self._mark, self._marked(step.path) or self._mark
+        former, self._newest = self._newest, self._marked(step.path) or self._newest
         if self._durability is not Durability.NONE:
             self._files.sync_folder(step.path.parent)
-        if former is not None and former != self._mark:
+        if former is not None and former != self._newest:
             self._files.remove(former)
+        self._begin_mark(step.path.parent, len(step.header))
 
     def _marked(self, path: Path) -> Path | None:
         """Leave a mark that this segment was begun, so that it is missed when it is gone.
@@ -238,6 +249,21 @@ class LogThread(Generic[Job]):
         except OSError:
             return None
         return mark
+
+    def _begin_mark(self, folder: Path, end: int) -> None:
+        """Mark that the current segment is on disk up to ``end``; recovery and we synced it."""
+        if self._durability is not Durability.NONE:
+            self._mark = self._mark or SyncedMark.open(self._files, folder, self._durability)
+            self._put_mark(end)
+
+    def _put_mark(self, end: int) -> None:
+        if self._mark is not None and self._stamp is not None:
+            self._mark.put(self._stamp, end)
+
+    def _sync_and_mark(self) -> None:
+        """Sync what was written, and mark its end before anything of it is answered."""
+        self._sync()
+        self._put_mark(self._end[1])
 
     def _sync(self) -> None:
         if self._unsynced_since is None:
@@ -259,7 +285,7 @@ class LogThread(Generic[Job]):
             return
         error = None
         try:
-            self._sync()
+            self._sync_and_mark()
         except OSError as failure:
             error = failure
             self._break(failure)

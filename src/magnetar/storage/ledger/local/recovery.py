@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
 from magnetar.inner.record import HEAD_SIZE
+from magnetar.model.log_damage import NOTHING_CUT, Cut, LogDamage
 
 from .disk import File, Files
 from .format import head_at, located
@@ -23,6 +24,7 @@ from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
 from .segments import Notes, Segment, SegmentState, Spare, newest_mark
 from .settings import Durability, LocalLedgerSettings
+from .synced_mark import Synced, read_mark
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class Recovered:
     deleted: dict[int, set[int]] = field(default_factory=dict)
     next_ledger_id: int = 1
     spares: list[Spare] = field(default_factory=list)
+    damage: LogDamage = field(default_factory=LogDamage)
 
 
 class _FoundSegment(NamedTuple):
@@ -72,13 +75,19 @@ def recover(files: Files, folder: Path, settings: LocalLedgerSettings) -> Recove
         ends.update(header.ends)
         headers.append(header)
     found = []
+    damage = LogDamage()
     for path, header in zip(paths, headers, strict=True):
         newest = header is headers[-1]
         end = None if newest else ends.get(header.generation)
+        synced = read_mark(files, folder, header.stamp) if newest else None
         with _opened(files, path) as file:
-            found.append(_segment(file, path, header, end, newest=newest, durable=durable))
+            each = _segment(
+                file, path, header, end=end, synced=synced, damage=damage, durable=durable
+            )
+        found.append(each)
         found[-1].segment.size = max(settings.segment_size, header.start)
     result = _index(files, found)
+    result.damage = damage
     result.spares = _spares(files, folder, names, settings)
     for mark in marks[:-1]:
         files.remove(mark)
@@ -134,24 +143,38 @@ def _segment(
     file: File,
     path: Path,
     header: SegmentHeader,
-    end: int | None,
     *,
-    newest: bool,
+    end: int | None,
+    synced: Synced | None,
+    damage: LogDamage,
     durable: bool,
 ) -> _FoundSegment:
-    """One segment's contents; the newest is made ready to be written on."""
+    """One segment's contents; the newest, which ``synced`` is of, is made ready to be written on.
+
+    What is not as it was written is added to ``damage``.
+    """
+    newest = synced is not None
     contents = read_footer(file, header.stamp)
     state = SegmentState.ACTIVE if newest else SegmentState.SEALED
     if contents is None:
         if find_footer(file, header.stamp) is not None:
             log.warning("storage.footer_damaged path=%s: reading the records instead", path)
         limit = end if end is not None else file.size()
-        scanned = scan(file, header.stamp, header.start, limit, newest=newest, verify_bodies=True)
+        scanned = scan(
+            file,
+            header.stamp,
+            header.start,
+            limit,
+            newest=newest,
+            verify_bodies=True,
+            synced=0 if synced is None else synced.offset,
+        )
+        damage.records += len(scanned.damaged)
         for offset in scanned.damaged:
-            log.error("storage.damaged path=%s offset=%d", path, offset)
+            log.error("storage.damaged path=%s offset=%d: it had been answered", path, offset)
         contents = scanned.contents
-        if newest:
-            _cut(file, path, header, scanned, durable=durable)
+        if synced is not None:
+            damage.maybe_answered = _cut(file, path, header, scanned, synced, durable=durable)
         else:
             state = SegmentState.FULL
             contents = contents._replace(end=end or contents.end)
@@ -162,20 +185,33 @@ def _segment(
     return _FoundSegment(header, contents, segment)
 
 
-def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durable: bool) -> None:
-    """Cut off what lies behind the last record that counts, and make durable what lies before."""
+def _cut(
+    file: File, path: Path, header: SegmentHeader, scanned: Scan, synced: Synced, *, durable: bool
+) -> Cut:
+    """Cut off what lies behind the last record that counts, and make durable what lies before.
+
+    Returns what of that may have been answered.
+    """
+    maybe_answered = NOTHING_CUT
     size = file.size()
     if size > scanned.end:
         behind = file.read(scanned.end, 4096)
-        if scanned.torn or (behind.strip(b"\0") and not header.recycled):
+        if scanned.cut.records or (behind.strip(b"\0") and not header.recycled):
+            cut = scanned.cut._replace(records=max(scanned.cut.records, 1))
             log.warning(
-                "storage.tail_cut path=%s offset=%d: unfinished, never answered", path, scanned.end
+                "storage.tail_cut path=%s offset=%d records=%d entries=%d: unfinished, %s answered",
+                path,
+                scanned.end,
+                *cut,
+                "never" if synced.all_answers else "maybe",
             )
+            maybe_answered = NOTHING_CUT if synced.all_answers else cut
         file.truncate(scanned.end)
     if durable:
         for at in range(scanned.synced, scanned.end, WINDOW):
             file.write([file.read(at, min(WINDOW, scanned.end - at))], at)
         file.sync()
+    return maybe_answered
 
 
 def _index(files: Files, found: list[_FoundSegment]) -> Recovered:

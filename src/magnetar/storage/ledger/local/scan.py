@@ -1,10 +1,10 @@
 """Reads a segment's records from front to back: to seal it, or to find out what a crash left.
 
 Blocking, for a thread. The records of one segment were written in order, and each says how much
-of the segment was safely on disk before it. So a bad place with a later record that vouches for it
-is damage: the records around it stay, and the entries in it are lost. A bad place that no record
-vouches for is where a crash tore the log: nothing behind it was ever answered, and it is cut off
-there.
+of the segment was safely on disk before it; of the newest segment the mark beside it says so, too.
+So a bad place with a later record or a mark that vouches for it is damage: the records around it
+stay, and the entries in it are lost. A bad place that nothing vouches for is where a crash tore the
+log, and it is cut off there.
 """
 
 from dataclasses import dataclass, field
@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 from magnetar.errors import StorageError
 from magnetar.inner.plain.records import Blocks, Mark
 from magnetar.inner.record import HEAD_SIZE, SALT_SIZE
+from magnetar.model.log_damage import NOTHING_CUT, Cut
 
 from .disk import File
-from .format import Kind, Stamp
+from .format import Kind, Stamp, located
 from .segment_format import (
     PAGE,
     TRAILER_SIZE,
@@ -45,6 +46,10 @@ class _Found(NamedTuple):
     blocks: list[Blocks]
     marks: list[Mark]
 
+    @property
+    def records(self) -> int:
+        return sum(len(blocks[1]) for blocks in self.blocks) + len(self.marks)
+
 
 @dataclass(slots=True)
 class Scan:
@@ -55,7 +60,7 @@ class Scan:
     groups: dict[int, Group] = field(default_factory=dict)
     deletions: list[int] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)  # Offsets of records that are lost.
-    torn: bool = False  # Something that was never answered lies behind the end.
+    cut: Cut = NOTHING_CUT  # What lies behind the end, and does not count.
 
     @property
     def contents(self) -> Contents:
@@ -103,23 +108,55 @@ def scan(
     *,
     newest: bool,
     verify_bodies: bool,
+    synced: int = 0,
     read_min: int = WINDOW,
 ) -> Scan:
     """Read the records between ``start`` and ``limit``.
 
     ``newest``: nobody knows how far the log got, and what nothing vouches for is cut off.
-    Otherwise all of it was answered, and what is bad there is damage.
+    ``synced`` is what the mark says of it. Otherwise all of it was answered, and what is bad there
+    is damage.
     """
     window = Window(file, stamp, read_min=read_min, end=min(limit, file.size()))
     result = Scan(end=start, synced=start)
-    doubtful: list[_Found] = []  # What lies behind the first bad place.
     bad: list[int] = []
-    at = start
+    doubtful = _read(window, result, bad, verify_bodies=verify_bodies, synced=synced)
+    cut = window.end
+    if newest:
+        vouched = max([synced, result.synced, *(found.synced for found in doubtful)])
+        cut = min((place for place in bad if place >= vouched), default=cut)
+    for found in doubtful:
+        if found.start < cut:
+            _note(result, found)
+    if result.end == window.end < synced:  # The file was longer.
+        bad.append(window.end)
+    result.end = max(result.end, min(synced, window.end))
+    result.synced = max(result.synced, min(synced, window.end))
+    result.damaged = [place for place in bad if place < result.end or place == window.end]
+    if newest:
+        behind = [found for found in doubtful if found.start >= cut]
+        result.cut = _cut_off(window, behind, [place for place in bad if place >= cut])
+    for group in result.groups.values():
+        group.sort()
+    return result
+
+
+def _read(
+    window: Window, result: Scan, bad: list[int], *, verify_bodies: bool, synced: int
+) -> list[_Found]:
+    """Note the records before the first bad place; return those behind it, and all ``bad`` places.
+
+    Where a record ought to begin at ``synced``, and none does, is one, too.
+    """
+    doubtful: list[_Found] = []
+    at = result.end
     while at < window.end:
         head = window.head(at)
         if head is None:
             bad.append(at)
-            at = _next_record(window, at + 1)
+            gap, at = at, _next_record(window, at + 1)
+            if gap < synced < at:
+                bad.append(synced)
             continue
         if verify_bodies:
             window.have(at, head.size)
@@ -132,20 +169,23 @@ def scan(
         else:
             _note(result, found)
         at = found.end
-    cut = window.end
-    if newest:
-        vouched = max([result.synced, *(found.synced for found in doubtful)])
-        cut = min((place for place in bad if place >= vouched), default=cut)
-    for found in doubtful:
-        if found.start < cut:
-            _note(result, found)
-    result.damaged = [place for place in bad if place < result.end]
-    result.torn = newest and (
-        any(found.start >= cut for found in doubtful) or file.read(cut, SALT_SIZE) == stamp.salt
+    return doubtful
+
+
+def _cut_off(window: Window, behind: list[_Found], bad: list[int]) -> Cut:
+    """Count what lies behind the end: records that can be read, and those that begin at least."""
+    read = {found.start for found in behind}
+    begun = [
+        place
+        for place in bad
+        if place not in read and window.file.read(place, SALT_SIZE) == window.stamp.salt
+    ]
+    places = [place for found in behind for blocks in found.blocks for place in blocks[2]]
+    heads = [window.head(located(place)[1]) for place in places]
+    return Cut(
+        len(begun) + sum(found.records for found in behind),
+        sum(head.entries for head in heads if head is not None),
     )
-    for group in result.groups.values():
-        group.sort()
-    return result
 
 
 def _note(result: Scan, found: _Found) -> None:

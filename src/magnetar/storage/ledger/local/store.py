@@ -63,6 +63,7 @@ class LocalLedgerStore:
         self._folder = folder
         self._lock = lock
         self._pool = pool
+        self.damage = recovered.damage  # What this start did not find as it was written.
         self._ledgers = recovered.ledgers
         self._half_deleted: dict[int, Ledger] = {}  # Deleted, but not durably yet.
         self._next_ledger_id = recovered.next_ledger_id
@@ -156,6 +157,11 @@ class LocalLedgerStore:
     def write_error(self) -> str:
         """Why the last write to the log failed; "" where it succeeded."""
         return self._journal.write_error
+
+    @property
+    def write_failure(self) -> tuple[float, str] | None:
+        """When the last write failed that did, and why; None where none did."""
+        return self._journal.write_failure
 
     async def create(self) -> LocalLedgerWriter:
         self._check_open()

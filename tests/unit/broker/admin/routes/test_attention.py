@@ -40,7 +40,7 @@ async def test_a_subscription_is_stuck_when_nothing_moved_for_a_while():
         consumer = await client.subscribe(TOPIC, "s", type=SubscriptionType.SHARED)
         await publish(client, 2)
         messages = [await consumer.receive() for _ in range(2)]
-        assert await needy() == {"count": 0, "subscriptions": []}
+        assert await needy() == {"count": 0, "subscriptions": [], "broker": []}
         clock.move(attention.STILL_S + 1)
         [found] = (await needy())["subscriptions"]
         assert (found["topic"], found["subscription"], found["msgBacklog"]) == (TOPIC, "s", 2)

@@ -3,6 +3,7 @@ import threading
 
 import pytest
 from support.faults import FaultyFiles
+from unit.storage.ledger.local.support import stamp
 
 from magnetar.clock import SystemClock
 from magnetar.storage.ledger.local.log_thread import (
@@ -15,6 +16,7 @@ from magnetar.storage.ledger.local.log_thread import (
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 
 HEADER = b"header"
+STAMP = stamp(1)
 
 
 class Log:
@@ -48,7 +50,7 @@ class Log:
 
     def begin(self, job="begin", *, epoch=0, path=None):
         path = path or self.path
-        self.submit(job, StartSegment(self.folder / "source", path, HEADER), epoch=epoch)
+        self.submit(job, StartSegment(self.folder / "source", path, HEADER, STAMP), epoch=epoch)
 
     async def answered(self, count):
         """Return when so many jobs were answered."""
@@ -143,14 +145,16 @@ async def test_a_segment_is_left_only_when_all_of_it_is_on_disk(log):
     log.begin()
     other = log.folder / "other"
     log.submit("a", Write(6, [b"a"]))
-    log.submit("switch", StartSegment(log.folder / "source 2", other, b"2"), Write(1, [b"b"]))
+    log.submit(
+        "switch", StartSegment(log.folder / "source 2", other, b"2", STAMP), Write(1, [b"b"])
+    )
     await log.answered(3)
     assert (log.path.read_bytes(), other.read_bytes()) == (b"headera", b"2b")
 
 
 async def test_a_segment_is_resumed_where_it_ended(log):
     log.path.write_bytes(b"header-and-torn")
-    log.submit("resume", ResumeSegment(log.path, 10), Write(10, [b"!"]))
+    log.submit("resume", ResumeSegment(log.path, 10, STAMP), Write(10, [b"!"]))
     await log.answered(1)
     assert log.path.read_bytes() == b"header-and!"
 

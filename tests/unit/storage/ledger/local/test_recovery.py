@@ -22,6 +22,7 @@ from magnetar.storage.ledger.local.segment_format import encode_header
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
+from magnetar.storage.ledger.local.synced_mark import NAME
 
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
@@ -130,8 +131,10 @@ async def last_record(folder, tmp_path):
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
     offset = store.segments[1].tail
+    mark = (folder / NAME).read_bytes()
     await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
+    (whole / NAME).write_bytes(mark)  # As it is before the record is synced, and answered.
     end = store.segments[1].tail
     await store.close()
     return ledger.ledger_id, whole, offset, end
@@ -169,8 +172,10 @@ def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(last_record, tmp
 async def test_a_store_goes_on_behind_a_torn_tail(folder, tmp_path):
     store = await start(folder)
     ledger = await fill(store, 2)
+    mark = (folder / NAME).read_bytes()
     await append(ledger, *run("torn"))
     folder = snapshot(folder, tmp_path / "crashed")
+    (folder / NAME).write_bytes(mark)
     await store.close()
     written = segment(folder).read_bytes().rstrip(b"\0")
     flip(segment(folder), len(written) - 1)

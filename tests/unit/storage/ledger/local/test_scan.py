@@ -2,6 +2,7 @@ import pytest
 from unit.storage.ledger.local.support import block, stamp
 
 from magnetar.errors import StorageError
+from magnetar.model.log_damage import Cut
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.format import (
     Kind,
@@ -43,12 +44,20 @@ class Log:
     def mark(self, kind, ledger_id, first=0):
         self.add(encode_mark(kind, STAMP, self._synced(), ledger_id, first))
 
-    def read(self, limit=None, *, newest=True, verify_bodies=True):
+    def read(self, limit=None, *, newest=True, verify_bodies=True, synced=0):
         self.path.write_bytes(self.data)
         file = RealFiles().open(self.path)
         try:
             limit = len(self.data) if limit is None else limit
-            return scan(file, STAMP, PAGE, limit, newest=newest, verify_bodies=verify_bodies)
+            return scan(
+                file,
+                STAMP,
+                PAGE,
+                limit,
+                newest=newest,
+                verify_bodies=verify_bodies,
+                synced=synced,
+            )
         finally:
             file.close()
 
@@ -70,7 +79,7 @@ def firsts(result, ledger_id=1):
 def test_an_empty_segment_holds_nothing(tmp_path):
     result = Log(tmp_path / "segment").read()
     assert (result.groups, result.deletions, result.end) == ({}, [], PAGE)
-    assert not result.torn
+    assert result.cut == Cut()
 
 
 def test_records_are_gathered_by_ledger(log):
@@ -85,7 +94,7 @@ def test_records_are_gathered_by_ledger(log):
     assert (two.created, two.ended_at, two.next_entry_id, two.body_size) == (False, None, 6, 5000)
     assert result.deletions == [9]
     assert result.end == len(log.data)
-    assert (result.damaged, result.torn) == ([], False)
+    assert (result.damaged, result.cut) == ([], Cut())
     assert result.contents == Contents(result.groups, [9], len(log.data))
 
 
@@ -99,14 +108,14 @@ def test_zeros_behind_the_records_are_the_end(log):
     end = len(log.data)
     log.data += bytes(3_000_000)
     result = log.read()
-    assert (result.end, result.torn) == (end, False)
+    assert (result.end, result.cut) == (end, Cut())
 
 
 def test_records_of_an_earlier_life_behind_the_end_are_not_there(log):
     end = len(log.data)
     log.data += encode_mark(Kind.CREATED, Stamp(GENERATION - 1, b"of older"), 0, 77) * 100
     result = log.read()
-    assert (result.end, result.torn, set(result.groups)) == (end, False, {1, 2})
+    assert (result.end, result.cut, set(result.groups)) == (end, Cut(), {1, 2})
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -116,7 +125,8 @@ def test_a_torn_record_is_cut_off_with_what_lies_behind(log, whole):
     log.block(1, 4, "never answered")
     log.data[log.offsets[4] + (70 if whole else 5)] ^= 1
     result = log.read()
-    assert (result.end, result.torn, result.damaged) == (log.offsets[4], True, [])
+    assert (result.end, result.damaged) == (log.offsets[4], [])
+    assert result.cut == Cut(records=2 if whole else 1, entries=1)
     assert firsts(result) == [0, 2]
 
 
@@ -125,7 +135,7 @@ def test_a_record_that_was_vouched_for_is_damaged_and_the_others_stay(log):
     log.data[log.offsets[1] + 70] ^= 1  # Its tables.
     result = log.read()
     assert firsts(result) == [2, 3]
-    assert (result.damaged, result.end, result.torn) == ([log.offsets[1]], len(log.data), False)
+    assert (result.damaged, result.end, result.cut) == ([log.offsets[1]], len(log.data), Cut())
 
 
 def test_a_damaged_body_keeps_its_place(log):
@@ -148,13 +158,53 @@ def test_damage_and_a_torn_tail_are_told_apart(log):
     log.data[-1] ^= 1
     result = log.read()
     assert result.damaged == [log.offsets[1]]
-    assert (result.end, result.torn) == (log.offsets[4], True)
+    assert (result.end, result.cut) == (log.offsets[4], Cut(records=1, entries=1))
+
+
+def unvouched(log):
+    """Two records, and behind them two of one commit that no record vouches for."""
+    log.synced = len(log.data)
+    log.block(1, 3, "answered")
+    log.block(1, 4, "the last")
+    return log.offsets[4:]
+
+
+@pytest.mark.parametrize("at", [5, 70, 73], ids=["salt", "tables", "body"])
+def test_a_mark_tells_damage_in_the_last_commit_from_a_torn_one(log, at):
+    damaged, behind = unvouched(log)
+    log.data[damaged + at] ^= 1
+    torn = log.read(synced=damaged)
+    assert (torn.end, torn.damaged) == (damaged, [])
+    marked = log.read(synced=len(log.data))
+    assert (marked.end, marked.damaged, marked.cut) == (len(log.data), [damaged], Cut())
+    assert firsts(marked)[-1] == 4
+    assert marked.synced == len(log.data)
+    assert behind < marked.end
+
+
+@pytest.mark.parametrize("at", [5, 70], ids=["salt", "tables"])
+def test_the_last_record_keeps_its_place_when_a_mark_is_behind_it(log, at):
+    _, last = unvouched(log)
+    end = len(log.data)
+    log.data[last + at] ^= 1
+    log.block(1, 5, "torn")
+    log.data[end + 70] ^= 1
+    log.data += bytes(1000)
+    result = log.read(synced=end)
+    assert (result.end, result.damaged) == (end, [last])
+    assert result.cut == Cut(records=1, entries=0)
+
+
+def test_a_mark_behind_the_end_of_the_file_is_damage(log):
+    end = len(log.data)
+    result = log.read(synced=end + 500)
+    assert (result.end, result.damaged) == (end, [end])
 
 
 def test_in_an_older_segment_everything_bad_is_damage(log):
     log.data[-1] ^= 1
     result = log.read(newest=False)
-    assert (result.damaged, result.end, result.torn) == ([log.offsets[3]], len(log.data), False)
+    assert (result.damaged, result.end, result.cut) == ([log.offsets[3]], len(log.data), Cut())
     assert firsts(result) == [0, 2]
 
 

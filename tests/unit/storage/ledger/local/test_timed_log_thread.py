@@ -3,6 +3,7 @@ from itertools import count
 
 import pytest
 from support.faults import FaultyFiles
+from unit.storage.ledger.local.support import stamp
 
 from magnetar.storage.ledger.local.log_thread import Commit, StartSegment, Write
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
@@ -27,7 +28,7 @@ async def test_a_group_tells_when_it_was_written_and_synced(tmp_path, durability
         synced=lambda *_: None,
     )
     before = -1.0
-    steps = [StartSegment(tmp_path / "source", tmp_path / "segment", b"header")]
+    steps = [StartSegment(tmp_path / "source", tmp_path / "segment", b"header", stamp(1))]
     for step in (*steps, Write(6, [b"0"]), Write(7, [b"1"])):
         thread.submit(Commit(0, [step], ["job"], 10))
         (commit,), error = await asyncio.wait_for(answers.get(), 20)

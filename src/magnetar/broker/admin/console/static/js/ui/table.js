@@ -81,7 +81,10 @@ export function table(label, { columns, key, sort, descending = false, whenEmpty
     more.classList.toggle("hidden", rows.length <= rowsMax);
     more.textContent = `${rowsMax} of ${rows.length} are shown: search for the others.`;
     wrap.classList.toggle("hidden", rows.length === 0 && whenEmpty !== undefined);
-    if (whenEmpty && rows.length === 0 && element.firstChild === wrap) element.prepend(h("div", { class: "instead" }, whenEmpty()));
+    if (whenEmpty && rows.length === 0) {
+      if (element.firstChild === wrap) element.prepend(h("div", { class: "instead" }));
+      put(element.firstChild, whenEmpty());
+    }
     if (rows.length > 0 && element.firstChild !== wrap) element.firstChild.remove();
   }
 

@@ -1,6 +1,6 @@
 // The whole broker at a glance: what flows, how it fares, and what needs somebody.
 
-import { find, get } from "../api.js";
+import { get } from "../api.js";
 import { h, put } from "../dom.js";
 import { ago, bytes, compact, duration, plural, rate } from "../format.js";
 import { icon } from "../icons.js";
@@ -9,7 +9,7 @@ import { every } from "../live.js";
 import { seriesOf } from "../meter.js";
 import { link, topicName } from "../names.js";
 import { bar, chart } from "../ui/chart.js";
-import { badge, card, empty, facts, figures, head } from "../ui/parts.js";
+import { badge, card, empty, facts, figures, head, notice } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 import { watchBroker } from "../watch.js";
 
@@ -36,10 +36,11 @@ export async function show(screen) {
     sums.update(figuresOf(look));
     put(machine, healthOf(look));
   });
-  const attention = (await isFresh(first, screen.signal)) ? freshCard() : attentionCard(screen);
-  void find("brokers/health", { signal: screen.signal, accept: "*/*" }).then((said) => said && put(badges, said === "ok" ? badge("healthy", "good", { dot: true }) : badge("not healthy", "bad", { dot: true, title: said })));
+  const wrong = h("div", { class: "stack" });
+  const attention = attentionCard(screen, await isFresh(first, screen.signal), { badges, wrong });
   return [
     head("Overview", { badges, said: [first.cluster && `Cluster ${first.cluster}`, first.broker, first.version && `version ${first.version}`].filter(Boolean).join(" · ") }),
+    wrong,
     sums.element,
     h("div", { class: "grid" }, card("Messages a second", {}, messages.element), card("Bytes a second", {}, traffic.element)),
     h("div", { class: "grid wide-first" }, attention, first.loopLag && card("This broker", {}, machine)),
@@ -79,8 +80,21 @@ function healthOf(look) {
   ]);
 }
 
-/** Subscriptions that need somebody, the stuck ones first. */
-function attentionCard(screen) {
+/** Whether the broker is well, which only superusers may ask; what it says where it is not. */
+async function healthBadge(signal) {
+  try {
+    await get("brokers/health", { signal, accept: "*/*" });
+    return badge("healthy", "good", { dot: true });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    if (error.status === 0) return badge("no answer", "bad", { dot: true, title: error.message });
+    return error.status === 503 ? badge("not healthy", "bad", { dot: true, title: error.message }) : "";
+  }
+}
+
+/** Subscriptions that need somebody, the stuck ones first; `wrong` shows what is wrong with the broker itself. */
+function attentionCard(screen, fresh, { badges, wrong }) {
+  let calm = true;
   const list = table("Needs attention", {
     key: (row) => `${row.topic} ${row.subscription}`,
     columns: [
@@ -90,16 +104,29 @@ function attentionCard(screen) {
       { id: "backlog", label: "Backlog", right: true, cell: (row) => compact(row.msgBacklog) },
       { id: "since", label: "Moved", right: true, cell: (row) => h("span", { class: "muted" }, ago(row.since)) },
     ],
-    whenEmpty: () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: of the open topics, no subscription is stuck, none waits for consumers")),
+    whenEmpty: () => (calm ? (fresh ? freshBroker() : nothingNeedsYou()) : h("div", { class: "empty" }, h("p", null, "No subscription is known to be stuck. The broker itself needs you: see above."))),
   });
   const more = h("span", { class: "muted" });
   void every(screen, ATTENTION_EVERY_MS, async () => {
-    const { count: all, subscriptions } = await get("magnetar/attention", { signal: screen.signal });
-    list.update(subscriptions);
-    more.textContent = all > subscriptions.length ? `${subscriptions.length} of ${all}` : "";
+    put(badges, await healthBadge(screen.signal));
+    try {
+      const { count: all, subscriptions, broker } = await get("magnetar/attention", { signal: screen.signal });
+      calm = broker.length === 0;
+      put(wrong, broker.map((each) => notice(each.severity === "error" ? "bad" : "warn", h("b", null, each.text), ` ${each.remedy}`)));
+      list.update(subscriptions);
+      more.textContent = all > subscriptions.length ? `${subscriptions.length} of ${all}` : "";
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      calm = false;
+      put(wrong, notice("bad", h("b", null, error.message), " What is shown is what it said before."));
+      list.update([]);
+      throw error;
+    }
   }).catch(() => {});
   return card("Needs attention", { actions: more }, list.element);
 }
 
+const nothingNeedsYou = () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: of the open topics, no subscription is stuck, none waits for consumers"));
+
 /** What to do with a broker that nobody has used. */
-const freshCard = () => card("", { label: "A fresh broker" }, empty("A fresh broker", "Publish a first message, and see it here:", { command: 'magnetar produce hello -m "Hello, Magnetar"' }));
+const freshBroker = () => empty("A fresh broker", "Publish a first message, and see it here:", { command: 'magnetar produce hello -m "Hello, Magnetar"' });
