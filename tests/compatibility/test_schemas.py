@@ -113,6 +113,19 @@ def test_the_strategy_of_the_namespace_decides(broker, client, namespace, topic)
     assert len(versions(broker, namespace)) == 3
 
 
+def test_the_names_of_records_are_not_compared_as_pulsar_does_not(broker, client, namespace, topic):
+    for name in ("User1", "User3"):  # By FULL.
+        nullable = type(name, (Record,), {"name": String(), "age": Integer()})
+        client.create_producer(topic, schema=AvroSchema(nullable))
+    second = type("User2", (Record,), {"name": String(), "age": Integer(required=True)})
+    with pytest.raises(pulsar.IncompatibleSchema):
+        client.create_producer(topic, schema=AvroSchema(second))
+    policy = f"namespaces/public/{namespace}/schemaCompatibilityStrategy"
+    ask(broker, "PUT", policy, "FORWARD")
+    client.create_producer(topic, schema=AvroSchema(second))
+    assert len(versions(broker, namespace)) == 3
+
+
 def test_a_namespace_may_ask_for_schemas(broker, client, namespace, topic):
     client.create_producer(topic, schema=AvroSchema(Order))
     client.create_producer(topic)

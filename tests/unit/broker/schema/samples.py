@@ -9,8 +9,9 @@ from magnetar.model.schemas import SchemaInfo, SchemaType
 
 
 def record(*fields, name="R", namespace="shop", **more):
-    """An Avro record; a field is ``("a", "int")`` or ``("a", "int", default)``."""
-    made = [dict(zip(("name", "type", "default"), field, strict=False)) for field in fields]
+    """An Avro record; a field is ``("a", "int")``, with its default and its aliases if need be."""
+    keys = ("name", "type", "default", "aliases")
+    made = [dict(zip(keys, field, strict=False)) for field in fields]
     value = {"type": "record", "name": name, "namespace": namespace, "fields": made, **more}
     return json.dumps(value).encode()
 
