@@ -21,25 +21,6 @@ SOURCES: Final = ROOT / "src"
 CLIENT: Final = SOURCES / "magnetar" / "client"
 TARGET: Final = CLIENT / "blocking.py"
 
-# They are for the client, not for applications.
-INTERNAL: Final = (
-    "add",
-    "check_room",
-    "failed",
-    "last_messages",
-    "needs_no_answer",
-    "pop",
-    "prepare",
-    "put_back",
-    "remove",
-    "report_stats",
-    "run",
-    "seek_last",
-    "start_listening",
-    "take",
-    "watch",
-)
-
 # What is in memory may be read by any thread, without the loop.
 READS: Final = (
     "get",
@@ -130,7 +111,6 @@ def twin(found: Class) -> str:
         method(one, f"_{lower}")
         for one in methods(node)
         if (not one.name.startswith("_") or one.name in {*SPECIAL, *READS})
-        and one.name not in INTERNAL
         and one.name not in inherited
     ]
     bases = [found.base or TWINS.get(node.name, "MadeTwin")]

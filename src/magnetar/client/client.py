@@ -194,7 +194,7 @@ class Client:
         )
         self._open[consumer] = None
         if listener is not None:
-            consumer.start_listening(partial(listener, consumer))
+            consumer._start_listening(partial(listener, consumer))
         return consumer
 
     @opening
@@ -253,12 +253,12 @@ class Client:
                 now_ms = self._context.clock.wall_ms()
                 await reader.seek_time(max(now_ms - round(start_rollback_s * 1000), 0))
             elif inclusive and start == LATEST_MESSAGE:
-                await reader.seek_last()
+                await reader._seek_last()
         except BaseException:
             await reader.close()
             raise
         if listener is not None:
-            reader.start_listening(partial(listener, reader))
+            reader._start_listening(partial(listener, reader))
         return reader
 
     @opening

@@ -41,7 +41,7 @@ class Handover(Generic[T]):
 
         What goes wrong later is told to ``receipt``, or without one to the producer's ``flush``.
         """
-        data, message = self._producer.prepare(value, details)
+        data, message = self._producer._prepare(value, details)
         try:
             self._hand(data, message, receipt)
         except MagnetarError as error:
@@ -59,7 +59,7 @@ class Handover(Generic[T]):
         size = len(data) if message is None else len(data) + message.more_size
         handed = data if message is None and receipt is None else (data, message, receipt)
         with self._lock:
-            self._producer.check_room(self._messages, self._size_bytes)
+            self._producer._check_room(self._messages, self._size_bytes)
             self._messages += 1
             self._size_bytes += size
             self._waiting.append(handed)
@@ -72,7 +72,7 @@ class Handover(Generic[T]):
             taken, self._waiting, self._posted = self._waiting, [], False
             messages, size_bytes = self._messages, self._size_bytes
         try:
-            self._producer.take(taken)
+            self._producer._take(taken)
         finally:
             with self._lock:
                 self._messages -= messages

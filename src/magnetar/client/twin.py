@@ -90,7 +90,7 @@ class Twin:
         **kwargs: P.kwargs,
     ) -> "Message[T]":
         """Receive a message. When the call is interrupted, the next one gets it."""
-        put_back = self._made.put_back
+        put_back = self._made._put_back
         return self._thread.run(
             partial(function, *args, **kwargs), lambda message: put_back([message])
         )
@@ -101,7 +101,7 @@ class Twin:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> "list[Message[T]]":
-        return self._thread.run(partial(function, *args, **kwargs), self._made.put_back)
+        return self._thread.run(partial(function, *args, **kwargs), self._made._put_back)
 
     def _close(self) -> None:
         self._closed = True
@@ -141,7 +141,7 @@ class MadeTwin(Twin):
         if self._listener is not None:
             hand = partial(self._client.listener_thread(self).call, self._listener, self)
             self._thread = thread  # The listener may use it at once.
-            thread.call(self._made.start_listening, hand)
+            thread.call(self._made._start_listening, hand)
 
 
 class ProducerTwin(MadeTwin):
@@ -175,10 +175,10 @@ class ReceiverTwin(MadeTwin):
         made, thread = self._made, self._thread
         try:
             # What an interrupted call leaves is put back on the loop, and comes before all others.
-            message: Message[T] | None = None if self._interrupted else made.pop(thread.post)
+            message: Message[T] | None = None if self._interrupted else made._pop(thread.post)
             if message is None:
                 work = partial(function, *args, **kwargs)
-                message = thread.run(work, lambda message: made.put_back([message]))
+                message = thread.run(work, lambda message: made._put_back([message]))
                 self._interrupted = False
         except MagnetarError:
             raise
@@ -192,7 +192,9 @@ class ReceiverTwin(MadeTwin):
     ) -> None:
         """One message is left to be acknowledged with others, if the broker need not answer."""
         consumer = self._asyncio
-        if not isinstance(messages, (Message, MessageId)) or not consumer.needs_no_answer(messages):
+        if not isinstance(messages, (Message, MessageId)) or not consumer._needs_no_answer(
+            messages
+        ):
             self._wait_for(consumer.acknowledge, listed(messages))
             return
         self._acknowledged.append(messages)

@@ -68,7 +68,7 @@ def test_the_loop_takes_in_one_list_what_comes_before_it_looks(blocking_client, 
             return prepare(value, details)
 
         def check_room(self, messages, size_bytes):
-            producer._producer.check_room(messages, size_bytes)
+            producer._producer._check_room(messages, size_bytes)
 
         def take(self, handed):
             taken.append(handed)

@@ -46,21 +46,21 @@ class Consumer(Receiver[T_co]):
         """
         if isinstance(messages, (Message, MessageId)):
             done = self._part_of(messages).acks.acknowledge_one(messages)
-            if self.interceptors is not None:
-                self.interceptors.on_acknowledge((messages,))
+            if self._interceptors is not None:
+                self._interceptors.on_acknowledge((messages,))
             return done
         given = _several(messages)
         if self._parts.closed:
             self._parts.raise_if_over()
-        if self.interceptors is not None:
-            self.interceptors.on_acknowledge(given)
+        if self._interceptors is not None:
+            self._interceptors.on_acknowledge(given)
         only = self._parts.only
         if only is not None:
             return only.acks.acknowledge(given)
         groups = groupby(given, self._part_of)
         return all_of([part.acks.acknowledge(list(group)) for part, group in groups])
 
-    def needs_no_answer(self, message: Message[Any] | MessageId) -> bool:
+    def _needs_no_answer(self, message: Message[Any] | MessageId) -> bool:
         """On any thread: ``acknowledge`` of this is done at once. Raises InvalidValue as that."""
         return not self._part_of(message).acks.has_receipts
 
@@ -75,8 +75,8 @@ class Consumer(Receiver[T_co]):
                 "messages one by one"
             )
         done = self._part_of(message).acks.acknowledge_cumulative(message)
-        if self.interceptors is not None:
-            self.interceptors.on_acknowledge_cumulative(message)
+        if self._interceptors is not None:
+            self._interceptors.on_acknowledge_cumulative(message)
         return done
 
     def negative_acknowledge(

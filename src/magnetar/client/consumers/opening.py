@@ -73,20 +73,22 @@ async def open_receiver(
         left_out = None if letters is None else letters.rules.is_dead_letter_topic
         discovery = PatternDiscovery(topics, context, config.topics_refresh_s, left_out)
         await topic_set.open(await discovery.find(), config)
-        receiver.run("topics", discovery.follow(topic_set))
+        receiver._run("topics", discovery.follow(topic_set))
     elif isinstance(topics, TopicName):
         await topic_set.open([topics, *retry], config)
     else:
         topics = list(dict.fromkeys([*topics, *retry]))
         await topic_set.open(topics, config)
         if config.topics_refresh_s:
-            receiver.run("topics", add_missing(topics, topic_set, context, config.topics_refresh_s))
+            receiver._run(
+                "topics", add_missing(topics, topic_set, context, config.topics_refresh_s)
+            )
     if context.config.stats_interval_s:
         who = f"consumer.stats topic={receiver.topic} subscription={subscription}"
-        receiver.run(
+        receiver._run(
             "stats",
             report(
-                receiver.meter.end_interval,
+                receiver._meter.end_interval,
                 who,
                 clock=context.clock,
                 interval_s=context.config.stats_interval_s,

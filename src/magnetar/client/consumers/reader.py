@@ -51,4 +51,4 @@ class Reader(Receiver[T_co]):
         ledger, the last entry of the ledger. Of several topics or partitions it is the least, and
         None when none of them has a message. Raises TimedOut or the broker's error.
         """
-        return min((mark for *_, mark in await self.last_messages()), default=None)
+        return min((mark for *_, mark in await self._last_messages()), default=None)

@@ -55,13 +55,13 @@ class Receiver(Generic[T_co]):
         self._subscription = subscription
         self._name = name
         self._type = subscription_type
-        self.interceptors = ConsumerInterceptors(interceptors, self) if interceptors else None
+        self._interceptors = ConsumerInterceptors(interceptors, self) if interceptors else None
         self._on_closed = closed
         self._parts = TopicConsumers(topic)
         self._part_of = self._parts.part_of
         self._queues = ReceiveQueues(self._parts, lambda: self._receive_from(None))
-        self.arrived = self._queues.arrived  # Called when a topic has something.
-        self.meter = ConsumerMeter(self._parts.by_topic, clock)
+        self._arrived = self._queues.arrived  # Called when a topic has something.
+        self._meter = ConsumerMeter(self._parts.by_topic, clock)
         self._part: TopicConsumer | None = None  # The topic whose opened entries are received,
         self._messages: OpenedMessages = (
             NOTHING  # and their messages. Invariant: none if some are held.
@@ -98,7 +98,7 @@ class Receiver(Generic[T_co]):
     @property
     def stats(self) -> ConsumerStats:
         """What it has received until now."""
-        return self.meter.stats()
+        return self._meter.stats()
 
     async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
@@ -197,7 +197,7 @@ class Receiver(Generic[T_co]):
         await self._parts.seek_each(place)
         self._queues.held.clear()
 
-    async def seek_last(self) -> None:
+    async def _seek_last(self) -> None:
         """Go to the last message there is, on each topic that has one. Raises as ``seek``."""
         await self._parts.all(part.positions.seek_last() for part in self._parts)
 
@@ -207,14 +207,14 @@ class Receiver(Generic[T_co]):
         Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
         """
         check_loop(self._loop)
-        return max((last for _, last, _ in await self.last_messages()), default=None)
+        return max((last for _, last, _ in await self._last_messages()), default=None)
 
     async def last_message_ids(self) -> dict[str, MessageId]:
         """The id of the last message of each topic and partition that has one. Raises as above."""
         check_loop(self._loop)
-        return {part.topic: last for part, last, _ in await self.last_messages()}
+        return {part.topic: last for part, last, _ in await self._last_messages()}
 
-    async def last_messages(self) -> list[tuple[TopicConsumer, MessageId, Position]]:
+    async def _last_messages(self) -> list[tuple[TopicConsumer, MessageId, Position]]:
         """The last message of each topic that has one, to be asked ``TopicConsumer.is_behind``."""
         return await self._parts.last_messages()
 
@@ -247,8 +247,8 @@ class Receiver(Generic[T_co]):
             await self._tasks.close()
             await gather_all(part.close() for part in self._parts)
         finally:
-            if self.interceptors is not None:
-                self.interceptors.close()
+            if self._interceptors is not None:
+                self._interceptors.close()
             self._on_closed(self)
 
     async def __aenter__(self) -> Self:
@@ -257,41 +257,41 @@ class Receiver(Generic[T_co]):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def add(self, part: TopicConsumer) -> None:
+    def _add(self, part: TopicConsumer) -> None:
         """Receive from one more topic."""
         self._parts.add(part)
         part.incoming.pause(paused=self._paused)
         self._queues.added(part)
 
-    def remove(self, part: TopicConsumer) -> None:
+    def _remove(self, part: TopicConsumer) -> None:
         """Receive from it no longer; its messages may still be acknowledged, to no effect."""
         if self._parts.remove(part):
-            self.meter.left(part)
+            self._meter.left(part)
         self._queues.removed(part)
         if part is self._part:
             self._receive_from(None)
 
-    def run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run what adds and removes topics, until this receiver is closed."""
         return self._tasks.spawn(name, work)
 
-    def start_listening(self, listener: Callable[[Message[T_co]], Awaitable[object]]) -> None:
+    def _start_listening(self, listener: Callable[[Message[T_co]], Awaitable[object]]) -> None:
         """Hand messages to ``listener`` from now on. Closing lets the one it has go to its end."""
         self._listening = Tasks(f"consumer of {self._topic}")
         self._listening.spawn("listener", listen(self, listener, self._topic))
 
-    def failed(self, part: TopicConsumer) -> None:
+    def _failed(self, part: TopicConsumer) -> None:
         """A topic is over, and with it this receiver: calls raise why when nothing waits."""
         self._parts.failure = part.over
         self._queues.wake()
 
-    def put_back(self, messages: Sequence[Message[Any]]) -> None:
+    def _put_back(self, messages: Sequence[Message[Any]]) -> None:
         """Have messages received again, next: whoever received them did not get them."""
         if not self._parts.closed:
             self._queues.hold(messages)
             self._queues.wake()
 
-    def pop(self, post: Callable[[Callable[[], None]], object]) -> Message[T_co] | None:
+    def _pop(self, post: Callable[[Callable[[], None]], object]) -> Message[T_co] | None:
         """On any thread: a message of an opened entry; None: ``receive`` may have one.
 
         ``post`` has a function called on the event loop.
@@ -307,7 +307,7 @@ class Receiver(Generic[T_co]):
                 return message
         except BaseException:
             if message is not None:
-                post(partial(self.put_back, [message]))
+                post(partial(self._put_back, [message]))
             raise
         self._opened_ahead = OPENED_AHEAD
         return None

@@ -123,7 +123,7 @@ class TableView(Generic[T_co]):
         await self._tasks.close()
 
     async def _catch_up(self) -> None:
-        unread = await self._reader.last_messages() if self._kept else []
+        unread = await self._reader._last_messages() if self._kept else []
         while True:
             if self._failure is not None:
                 raise self._failure

@@ -115,7 +115,7 @@ class TopicConsumers:
         await self.all(move() for move in moves)
 
     async def last_messages(self) -> list[tuple[TopicConsumer, MessageId, Position]]:
-        """As ``Receiver.last_messages``."""
+        """As ``Receiver._last_messages``."""
         parts = list(self)
         found = await self.all(part.positions.last() for part in parts)
         return [(part, last, mark) for part, (last, mark) in zip(parts, found, strict=True) if last]

@@ -101,7 +101,7 @@ class TopicSet:
         if watch is not None:
             watch.cancel()
         for part in parts:
-            self._receiver.remove(part)
+            self._receiver._remove(part)
         await gather_all([part.close() for part in parts])
         log.info("consumer.topic_left topic=%s", topic)
 
@@ -151,16 +151,16 @@ class TopicSet:
             ),
             next(context.ids),
             config,
-            arrived=self._receiver.arrived,
+            arrived=self._receiver._arrived,
             failed=self._failed,
             lookup=context.lookup,
             backoff=context.backoff(),
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
         )
-        if self._receiver.interceptors is not None:
+        if self._receiver._interceptors is not None:
             part.incoming.interceptors = TopicInterceptors(
-                self._receiver.interceptors, part.partition
+                self._receiver._interceptors, part.partition
             )
         part.incoming.paused = self._receiver.paused
         return part
@@ -168,19 +168,19 @@ class TopicSet:
     def _add(self, topic: TopicName, parts: list[TopicConsumer], count: int) -> None:
         self._parts[topic] = parts
         for part in parts:
-            self._receiver.add(part)
+            self._receiver._add(part)
             if part.over is not None:
                 self._failed(part)
         if count:
             watch = self._context.watch_partitions(topic, count, self._grow)
-            self._watches[topic] = self._receiver.run("partitions", watch)
+            self._watches[topic] = self._receiver._run("partitions", watch)
 
     async def _grow(self, partitions: list[TopicName]) -> None:
         parts = [self._part(partition, self._later, len(partitions)) for partition in partitions]
         await start_all(parts)
         self._parts[partitions[0].partitioned_name] += parts
         for part in parts:
-            self._receiver.add(part)
+            self._receiver._add(part)
 
     def _failed(self, part: TopicConsumer) -> None:
         """A broker refuses a part for good. Of several topics the others are received on."""
@@ -188,7 +188,7 @@ class TopicSet:
         if topic not in self._parts:
             topic = topic.partitioned_name
         if not self._several:
-            self._receiver.failed(part)
+            self._receiver._failed(part)
         elif topic in self._parts:
             log.warning("consumer.topic_lost topic=%s error=%s", part.topic, part.over)
-            self._receiver.run("leave", self.remove(topic))
+            self._receiver._run("leave", self.remove(topic))

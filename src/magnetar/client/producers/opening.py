@@ -75,12 +75,12 @@ async def open_producer(
     async def grow(topics: list[TopicName]) -> None:
         more = [make(topic) for topic in topics]
         await start_all(more)
-        producer.add(more)
+        producer._add(more)
 
     if count:
-        producer.watch(context.watch_partitions(name, count, grow))
+        producer._watch(context.watch_partitions(name, count, grow))
     if context.config.stats_interval_s:
-        producer.report_stats(context.config.stats_interval_s)
+        producer._report_stats(context.config.stats_interval_s)
     return producer
 
 

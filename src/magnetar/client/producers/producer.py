@@ -120,7 +120,7 @@ class Producer(Generic[T]):
         broker from storing it, if that is known. Cancelled, the message may be sent all the same.
         """
         check_loop(self._loop)
-        data, message = self.prepare(value, details)
+        data, message = self._prepare(value, details)
         queue = self._route(data, message)
         if queue.full:
             await queue.room()
@@ -136,7 +136,7 @@ class Producer(Generic[T]):
         Raises at once: QueueFull when there is no room (await ``ready``), AlreadyClosed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
-        data, message = self.prepare(value, details)
+        data, message = self._prepare(value, details)
         receipt: asyncio.Future[MessageId] = self._loop.create_future()
         self._route(data, message).put(data, message, receipt)
         return receipt
@@ -145,7 +145,7 @@ class Producer(Generic[T]):
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
-        data, message = self.prepare(value, details)
+        data, message = self._prepare(value, details)
         self._route(data, message).put(data, message, None)
 
     async def send_many(
@@ -193,7 +193,7 @@ class Producer(Generic[T]):
             await self._parts[0].queue.put_many(values, None)
             return
         for value in many(values):
-            data, message = self.prepare(value, {})
+            data, message = self._prepare(value, {})
             queue = self._route(data, message)
             if queue.full:
                 await queue.room()
@@ -268,18 +268,18 @@ class Producer(Generic[T]):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def prepare(
+    def _prepare(
         self, value: T | Buffer | OutgoingMessage[T], details: MessageDetails
     ) -> tuple[bytes, OutgoingMessage | None]:
         """What a queue takes for a value. On any thread. Raises InvalidValue."""
         return prepare(value, details, self._schema, self._before_send)
 
-    def check_room(self, messages: int, size_bytes: int) -> None:
+    def _check_room(self, messages: int, size_bytes: int) -> None:
         """Raises QueueFull when so many more fill a queue, AlreadyClosed. On any thread."""
         for part in self._parts:
             part.queue.check_room(messages, size_bytes)
 
-    def take(self, handed: list[Handed]) -> None:
+    def _take(self, handed: list[Handed]) -> None:
         """Send messages that ``Handover`` let in before. Their errors go to their receipts."""
         if self._router is None:
             self._parts[0].queue.take(handed)
@@ -291,18 +291,18 @@ class Producer(Generic[T]):
             except MagnetarError as error:
                 self._parts[0].queue.sends.fail(waiter, error)
 
-    def report_stats(self, interval_s: float) -> None:
+    def _report_stats(self, interval_s: float) -> None:
         """Measure latencies, and log a line of statistics every so often."""
         self._meter.measure()
         who = f"producer.stats topic={self._topic} name={self.name}"
         work = report(self._meter.end_interval, who, clock=self._clock, interval_s=interval_s)
         self._tasks.spawn("stats", work)
 
-    def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
+    def _watch(self, partitions: Coroutine[Any, Any, None]) -> None:
         """Run what adds new partitions, until this producer is closed."""
         self._tasks.spawn("partitions", partitions)
 
-    def add(self, parts: Sequence[TopicProducer]) -> None:
+    def _add(self, parts: Sequence[TopicProducer]) -> None:
         """Send to more partitions."""
         self._parts += parts  # They are the meter's, too.
         if self._interceptors is not None:

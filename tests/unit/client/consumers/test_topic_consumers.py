@@ -23,7 +23,7 @@ async def test_the_ends_move_every_partition_and_an_id_its_own(partitioned_clien
     assert {message.data for message in await drained(consumer, 10)} == first
     await consumer.seek(LATEST_MESSAGE)
     assert await consumer.receive_many(5, 0.05) == []
-    await consumer.seek_last()
+    await consumer._seek_last()
     assert {message.partition for message in await drained(consumer, PARTITIONS)} == set(
         range(PARTITIONS)
     )

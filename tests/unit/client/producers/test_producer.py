@@ -142,7 +142,7 @@ async def test_what_was_handed_over_is_routed_and_told_what_went_wrong(partition
     producer = await partitioned_client.create_producer("t", routing=choose)
     with_keys = [OutgoingMessage(b"%d" % n, key=str(n)) for n in range(PARTITIONS)]
     receipts = [asyncio.get_running_loop().create_future() for _ in range(PARTITIONS + 1)]
-    producer.take(
+    producer._take(
         [
             (b"lost", None, receipts[-1]),
             b"lost without a word",
