@@ -46,6 +46,8 @@ class Resources:
         self._records = RecordCache(metadata, paths.ADMIN)
         self.objects = JsonObjects(self._records)
         self.open_topics = OpenTopics()
+        self.deleting: Callable[[TopicName], bool] = lambda _: False
+        """Whether a topic was deleted, and a part of it is still to be removed."""
 
     def close(self) -> None:
         """Stop watching the metadata store. This must not be used afterwards."""
@@ -345,6 +347,8 @@ class Resources:
         """
         if not topic.persistent:
             return topic in self.open_topics
+        if self.deleting(topic):
+            return False
         path = paths.managed_ledger(paths.managed_ledger_name(topic))
         return await self._metadata.get(path) is not None
 
@@ -352,7 +356,8 @@ class Resources:
         """The topics of a namespace that exist, partitions one by one, sorted."""
         if domain != PERSISTENT:
             return self.open_topics.of(namespace)
-        return await self._topics_at(paths.managed_ledgers(namespace, domain), namespace, domain)
+        found = await self._topics_at(paths.managed_ledgers(namespace, domain), namespace, domain)
+        return [topic for topic in found if not self.deleting(topic)]
 
     def watch_topics(
         self, namespace: NamespaceName, changed: Callable[[TopicName | None], None]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from magnetar.errors import InvalidValue
+from magnetar.tools.repeated_events import RepeatedEvents
 
 
 def stop_at_eof() -> None:
@@ -44,6 +45,7 @@ def log_to(stream: TextIO, level: int, *, as_json: bool = False) -> None:
         formatter = JsonLines()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
+    handler.addFilter(RepeatedEvents())
     logging.basicConfig(level=level, handlers=[handler], force=True)
 
 

@@ -34,7 +34,9 @@ async def open_services(
     cluster = config.server.cluster
     metadata, ledgers = await open_stores(shared, files)
     vitals = vitals_of(shared, metadata, ledgers)
+    deletions = Deletions(metadata)
     resources = Resources(metadata, cluster)
+    resources.deleting = deletions.begun
     shared.stack.callback(resources.close)
     await resources.ensure_defaults(
         cluster,
@@ -62,7 +64,7 @@ async def open_services(
         open_ledger=ledger_opener(shared, metadata, ledgers, vitals),
         creation=creation,
         policies=policies,
-        deletions=Deletions(metadata),
+        deletions=deletions,
         settings=config.topics,
         clock=shared.clock,
         iteration=shared.iteration,

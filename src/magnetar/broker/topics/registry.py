@@ -1,9 +1,10 @@
 """The topics open here: load, unload, delete."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
@@ -31,6 +32,11 @@ from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
+
+DELETE_AGAIN_S: Final = 0.1
+DELETE_AGAIN_S_MAX: Final = 10.0
+"""How long to wait before a deletion that a full disk refused is tried again: twice as long each
+time."""
 
 
 class TopicRegistry:
@@ -132,8 +138,10 @@ class TopicRegistry:
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic and its subscriptions.
 
-        Raises TopicNotFound; NotAllowed while clients are connected, unless forced. After any other
-        error a deletion that was begun is finished by the next to open the topic.
+        Raises TopicNotFound; NotAllowed while clients are connected, unless forced; and what the
+        metadata store raises: then nothing was deleted. A deletion that was begun is told as done:
+        nobody finds the topic any more, and where a full disk keeps it from being finished, that is
+        tried again until it is.
         """
         topic = await self.get(name, create=False)
         if topic.busy and not force:
@@ -160,8 +168,21 @@ class TopicRegistry:
         except MagnetarError:
             await topic.close()  # Nothing was deleted; its clients come back.
             raise
-        await topic.delete()
-        await self._end_deletion(topic.name)
+        try:
+            await topic.delete()
+            await self._end_deletion(topic.name)
+        except MagnetarError as error:
+            log.warning("topic.not_deleted topic=%s error=%s: it is tried again", topic.name, error)
+            self._tasks.spawn(f"delete {topic.name}", self._keep_deleting(topic.name))
+
+    async def _keep_deleting(self, name: TopicName) -> None:
+        """Finish a deletion that was begun; whoever opens the topic meanwhile may do it first."""
+        pause_s = DELETE_AGAIN_S
+        while self._deletions.begun(name):
+            await self._clock.sleep(pause_s)
+            pause_s = min(2 * pause_s, DELETE_AGAIN_S_MAX)
+            with contextlib.suppress(MagnetarError):
+                await self._open_once(name, create=False)
 
     async def _finish_deletion(self, name: TopicName) -> None:
         if self._deletions.begun(name):

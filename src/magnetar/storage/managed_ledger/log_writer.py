@@ -281,7 +281,7 @@ class LogWriter:
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
         """Change the current ledger in a task of its own, so that it is not cancelled half-way."""
-        self._changing = self._tasks.spawn(f"{self.state.name} {self._name}", change)
+        self._changing = self._tasks.start(f"{self.state.name} {self._name}", change)
         await asyncio.shield(self._changing)
 
     async def _create(self) -> None:

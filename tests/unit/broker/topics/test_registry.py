@@ -4,13 +4,14 @@ import asyncio
 from functools import partial
 
 import pytest
+from support.clock import ManualClock
 
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
-from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.registry import DELETE_AGAIN_S, TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, NotAllowed, TopicClosed, TopicNotFound, WriteFailed
@@ -57,7 +58,10 @@ class Opened:
         self.tasks = Tasks("test")
         self.count = 0
         self.ledger_settings = ManagedLedgerSettings()
+        self.clock = ManualClock()
         self.resources = Resources(self.metadata)
+        deletions = Deletions(self.metadata)
+        self.resources.deleting = deletions.begun
         policies = PolicyService(
             self.resources,
             self.metadata,
@@ -68,9 +72,9 @@ class Opened:
             open_ledger=self.open_ledger,
             creation=Creation(self.resources, policies),
             policies=policies,
-            deletions=Deletions(self.metadata),
+            deletions=deletions,
             settings=TopicSettings(**settings),
-            clock=SystemClock(),
+            clock=self.clock,
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=lambda: "made-up",
         )
@@ -211,10 +215,24 @@ async def half_deleted(opened):
     topic = await opened.registry.get(PLAIN, create=True)
     await topic.create_subscription("s", EARLIEST)
     opened.metadata.undeletable = "/s"
-    with pytest.raises(WriteFailed):
-        await opened.registry.delete(PLAIN)
-    assert await opened.topic_exists(PLAIN)
+    await opened.registry.delete(PLAIN)
+    assert await opened.metadata.children(paths.DELETIONS)
+    assert not await opened.topic_exists(PLAIN)
+    assert await opened.resources.topics(PLAIN.namespace) == []
     opened.metadata.undeletable = None
+
+
+async def test_a_deletion_that_cannot_be_finished_is_tried_again(opened, caplog):
+    await half_deleted(opened)
+    assert f"topic.not_deleted topic={PLAIN}" in caplog.text
+    opened.metadata.undeletable = "/s"
+    await opened.clock.advance(DELETE_AGAIN_S)
+    assert f"topic.not_opened topic={PLAIN}" in caplog.text
+    opened.metadata.undeletable = None
+    await opened.clock.advance(2 * DELETE_AGAIN_S)
+    assert await opened.metadata.children(paths.DELETIONS) == []
+    assert not await opened.topic_exists(PLAIN)
+    assert opened.clock.sleepers == 0
 
 
 async def test_who_opens_a_topic_finishes_a_deletion_that_was_begun(opened):
