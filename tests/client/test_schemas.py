@@ -1,5 +1,6 @@
 """Schemas: values on both sides, and what the broker makes of them."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from magnetar import (
     SubscriptionType,
 )
 from magnetar.errors import IncompatibleSchema, InvalidValue, SchemaNotFound, UndecodableValue
+from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.schemas import (
     AutoConsumeSchema,
     AutoProduceSchema,
@@ -50,6 +52,26 @@ async def test_a_value_that_does_not_fit_is_refused_before_any_is_sent(client, t
     await producer.send(5)
     reader = await client.create_reader(topic, schema=Int32Schema())
     assert (await reader.receive(10)).value == 5
+
+
+class DeclaredBytes(BytesSchema):
+    """What Go's client has for bytes: the broker is told of it."""
+
+    info = SchemaInfo(SchemaType.NONE)
+
+
+async def test_bytes_that_are_declared_are_a_version(broker, client, topic):
+    producer = await client.create_producer(topic, schema=DeclaredBytes())
+    reader = await client.create_reader(topic, schema=AutoConsumeSchema())
+    await producer.send(b"some")
+    message = await reader.receive(10)
+    assert (message.value, message.schema_version) == (b"some", 0)
+    assert await client.schema(topic) == DeclaredBytes.info
+    path = f"schemas/{topic.partition('://')[2]}/schemas"
+    (found,) = (await asyncio.to_thread(ask, broker, "GET", path))["getSchemaResponses"]
+    assert (found["version"], found["type"], found["data"]) == (0, "NONE", "")
+    with pytest.raises(IncompatibleSchema, match="exists schema type NONE"):
+        await client.create_producer(topic, schema=StringSchema())
 
 
 async def test_a_schema_that_clashes_is_refused(client, topic):

@@ -57,7 +57,11 @@ class SchemaHandler:
     async def on_get_or_create_schema(
         self, session: Session, command: CommandGetOrCreateSchema
     ) -> None:
-        """Answer with the version of a producer's schema, b"" for bytes. The topic must exist."""
+        """Answer with the version of a producer's schema. The topic must exist.
+
+        Bytes are asked about as if there was no schema, and b"" is the answer: only PRODUCER and
+        SUBSCRIBE make a schema of them.
+        """
         name = topic_name(command.topic)
         await self._authorization.add_schema(session, name)
         schema = declared(command.schema)

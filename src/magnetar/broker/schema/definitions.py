@@ -48,7 +48,7 @@ def check_definition(schema: SchemaInfo) -> None:
             check_definition(half)
     elif kind is SchemaType.PROTOBUF_NATIVE:
         root_message(schema.data)
-    elif schema.data not in _NO_DATA:
+    elif schema.data not in _NO_DATA and kind is not SchemaType.NONE:
         shown = schema.data.decode(errors="replace")[:100]
         raise InvalidSchema(
             f"Invalid schema definition data for {kind.name.lower()} schema : '{shown}'"

@@ -20,7 +20,6 @@ from magnetar.model.schemas import (
 )
 from magnetar.model.system_topics import is_hidden
 
-_NO_SCHEMA: Final = (SchemaType.NONE, SchemaType.AUTO_CONSUME)
 _ALL_VERSIONS: Final = frozenset(
     {
         SchemaCompatibilityStrategy.BACKWARD_TRANSITIVE,
@@ -53,19 +52,18 @@ class TopicSchemas:
         return schema_strategy(await self._policies.combined_of(topic))
 
     async def of_producer(self, topic: TopicName, schema: SchemaInfo | None) -> int | None:
-        """The version that a producer's schema has, or gets; None where it needs none.
+        """The version that a producer's schema has, or gets; None for a producer without.
 
-        Raises IncompatibleSchema, also for a producer without a schema where one is enforced.
+        Bytes that are declared, as by Go's client, are a schema like others, of type NONE. Raises
+        IncompatibleSchema, also for a producer without a schema where one is enforced.
         """
         with self._noted(topic, "producer"):
             return await self._of_producer(topic, schema)
 
     async def _of_producer(self, topic: TopicName, schema: SchemaInfo | None) -> int | None:
         policies = await self._policies.of(topic)
-        if schema is None or schema.type in _NO_SCHEMA:
-            if schema is not None and schema.type is SchemaType.NONE:
-                await self._check_bytes(topic)
-            elif policies.schema_validation_enforced and await self._registry.versions(topic):
+        if schema is None:
+            if policies.schema_validation_enforced and await self._registry.versions(topic):
                 raise IncompatibleSchema(
                     "Producers cannot connect or send message without a schema to topics with a "
                     "schema when SchemaValidationEnforced is enabled"
@@ -87,9 +85,7 @@ class TopicSchemas:
             await self._check_consumer(topic, schema)
 
     async def _check_consumer(self, topic: Topic, schema: SchemaInfo | None) -> None:
-        if schema is None or schema.type in _NO_SCHEMA:
-            if schema is not None and schema.type is SchemaType.NONE:
-                await self._check_bytes(topic.name)
+        if schema is None or schema.type is SchemaType.AUTO_CONSUME:
             return
         check_definition(schema)
         existing = await self._registry.versions(topic.name)
@@ -118,9 +114,3 @@ class TopicSchemas:
         except IncompatibleSchema as error:
             self.refusals.note(topic, client, str(error), self._registry.clock.wall_ms())
             raise
-
-    async def _check_bytes(self, topic: TopicName) -> None:
-        """Bytes, when they are declared as such, do not go with a topic that has a schema."""
-        existing = await self._registry.versions(topic)
-        if existing:
-            check_compatible(SchemaInfo(SchemaType.NONE), existing, await self.strategy(topic))

@@ -264,9 +264,3 @@ async def test_an_initial_subscription_sees_what_is_sent(peer):
     assert (await peer.hear()).HasField("send_receipt")
     await peer.consume(1, subscription="first", permits=1)
     assert (await peer.hear()).message.message_id.entryId == 0
-
-
-@pytest.mark.parametrize("schema_type", [pb.Schema.NoSchema, pb.Schema.AutoConsume])
-async def test_bytes_are_no_schema(peer, schema_type):
-    schema = pb.Schema(name="b", schema_data=b"", type=schema_type)
-    await peer.produce(1, schema=schema)

@@ -59,6 +59,18 @@ async def test_bytes_are_answered_without_a_version(peer):
     answer = await get_or_create(peer, SchemaInfo(SchemaType.NONE))
     assert answer.HasField("schema_version")
     assert (answer.schema_version, answer.HasField("error_code")) == (b"", False)
+    assert (await get(peer)).error_code == pb.TopicNotFound
+
+
+async def test_a_producer_that_declares_bytes_is_told_their_version(peer):
+    await peer.ask("lookupTopic", topic=TOPIC, request_id=1)
+    schema = pb.Schema(name="", schema_data=b"", type=pb.Schema.NoSchema)
+    answer = await peer.ask("producer", topic=TOPIC, producer_id=1, request_id=5, schema=schema)
+    assert answer.producer_success.schema_version == version_bytes(0)
+    for version in ({}, {"schema_version": version_bytes(0)}):
+        found = await get(peer, **version)
+        assert (found.schema.type, found.schema_version) == (schema.type, version_bytes(0))
+    assert (await get_or_create(peer, SchemaInfo(SchemaType.NONE))).schema_version == b""
 
 
 async def test_a_topic_that_does_not_exist_gets_no_schema(peer):

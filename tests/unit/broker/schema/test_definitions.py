@@ -16,6 +16,7 @@ WITH_DEFINITION = {
     SchemaType.KEY_VALUE,
     SchemaType.PROTOBUF_NATIVE,
     SchemaType.AUTO_CONSUME,
+    SchemaType.NONE,
 }
 PRIMITIVES = sorted(set(SchemaType) - WITH_DEFINITION)
 
@@ -26,6 +27,10 @@ def test_a_primitive_has_no_definition(kind):
         check_definition(SchemaInfo(kind, data))
     with pytest.raises(InvalidSchema, match=f"for {kind.name.lower()} schema : 'xyz'"):
         check_definition(SchemaInfo(kind, b"xyz"))
+
+
+def test_bytes_may_have_any_definition_as_in_pulsar():
+    check_definition(SchemaInfo(SchemaType.NONE, b"xyz"))
 
 
 @pytest.mark.parametrize("kind", sorted(AVRO_DEFINED))

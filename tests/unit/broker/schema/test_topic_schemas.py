@@ -70,10 +70,34 @@ async def rules(resources, metadata):
 
 async def test_without_a_schema_nothing_is_asked(rules):
     assert await rules.produce(None) is None
-    assert await rules.produce(NONE) is None
-    for schema in (None, NONE, AUTO_CONSUME):
+    for schema in (None, AUTO_CONSUME):
         await rules.consume(schema)
     assert await rules.numbers() == []
+
+
+async def test_bytes_that_are_declared_are_a_schema(rules):
+    assert await rules.produce(NONE) == 0
+    assert await rules.produce(SchemaInfo(SchemaType.NONE, b"some text")) == 0
+    assert await rules.produce(None) is None
+    for schema in (None, NONE, AUTO_CONSUME):
+        await rules.consume(schema)
+    for ask in (rules.produce, rules.consume):
+        with pytest.raises(IncompatibleSchema, match="type NONE, new schema type STRING"):
+            await ask(TEXT)
+    await rules.set(schema_validation_enforced=True)
+    assert await rules.produce(NONE) == 0
+    with pytest.raises(IncompatibleSchema, match="SchemaValidationEnforced"):
+        await rules.produce(None)
+
+
+async def test_the_first_consumer_that_declares_bytes_brings_them(rules):
+    await rules.consume(NONE)
+    assert await rules.numbers() == [0]
+
+
+async def test_a_producer_has_a_schema_of_its_own(rules):
+    with pytest.raises(IncompatibleSchema, match="AUTO_CONSUME is a client-side schema type"):
+        await rules.produce(AUTO_CONSUME)
 
 
 async def test_producers_bring_versions(rules):
@@ -137,8 +161,9 @@ async def test_the_first_consumer_of_an_unused_topic_brings_its_schema(rules):
 
 async def test_a_consumer_brings_none_where_bytes_are_in_use(rules):
     for used in ({"producers": ("p",)}, {"storage_bytes": 1}):
-        with pytest.raises(IncompatibleSchema, match=r"active topic with empty\(BYTES\) schema"):
-            await rules.consume(TEXT, **used)
+        for schema in (TEXT, NONE):
+            with pytest.raises(IncompatibleSchema, match=r"topic with empty\(BYTES\) schema"):
+                await rules.consume(schema, **used)
     await rules.set(schema_compatibility=Strategy.ALWAYS_COMPATIBLE)
     await rules.consume(TEXT, storage_bytes=1)
     assert await rules.numbers() == []
