@@ -13,7 +13,7 @@ from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client
 from magnetar.broker.admin import events, server
-from magnetar.errors import NotAuthorized
+from magnetar.errors import NotAuthorized, TopicNotFound
 from magnetar.testing.local_broker import LocalBroker
 
 SETTINGS = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}
@@ -93,6 +93,19 @@ async def test_a_role_is_refused_what_it_was_not_granted_at_once(world):
             await client.create_producer("refused")
     status, _ = await world.ask("GET", "/admin/v2/persistent/public/default/refused/partitions")
     assert status == 404, "nobody without rights has a topic created"
+
+
+async def test_a_tenant_that_is_missing_is_told_to_a_role_without_rights(world):
+    missing, hidden = "persistent://none/shop/orders", "persistent://public/none/orders"
+    async with world.ours("nobody") as client, world.official("nobody") as official:
+        with pytest.raises(TopicNotFound, match="does not exist: none/shop"):
+            await client.create_producer(missing)
+        with pytest.raises(pulsar.TopicNotFound):
+            await asyncio.to_thread(official.create_producer, missing)
+        with pytest.raises(NotAuthorized):
+            await client.create_producer(hidden)
+        with pytest.raises(pulsar.AuthorizationError):
+            await asyncio.to_thread(official.create_producer, hidden)
 
 
 async def test_a_permission_that_goes_takes_producers_and_consumers_along(world):

@@ -8,7 +8,7 @@ from typing import Final
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization_service import AuthorizationService, client_principal
 from magnetar.broker.session import Session
-from magnetar.errors import NotAuthorized, TenantNotFound
+from magnetar.errors import NotAuthorized, TenantNotFound, TopicNotFound
 from magnetar.model.names import NamespaceName, TopicName
 
 
@@ -21,6 +21,11 @@ class ClientAuthorization:
 
     async def lookup(self, session: Session, topic: TopicName, what: str = "Lookup") -> None:
         await self._check(session, Access.LOOKUP, topic, what)
+
+    async def partitions(self, session: Session, topic: TopicName) -> None:
+        """Raises TopicNotFound, too, where there is no such tenant: clients ask this first."""
+        what = "Get Partition Metadata"
+        await self._check(session, Access.LOOKUP, topic, what, tells_of_tenant=True)
 
     async def produce(self, session: Session, topic: TopicName, initial_subscription: str) -> None:
         """``initial_subscription`` is made before the producer; "": there is none."""
@@ -49,6 +54,8 @@ class ClientAuthorization:
         topic: TopicName,
         what: str,
         subscription: str = "",
+        *,
+        tells_of_tenant: bool = False,
     ) -> None:
         if self._service is None:
             return
@@ -57,6 +64,9 @@ class ClientAuthorization:
                 client_principal(session), access, topic=topic, subscription=subscription
             )
         except TenantNotFound:
+            if tells_of_tenant:
+                missing = f"Tenant or namespace or topic does not exist: {topic.namespace}"
+                raise TopicNotFound(missing) from None
             allowed = False
         if not allowed:
             raise _refused(f"Client is not authorized to {what}", session, topic)

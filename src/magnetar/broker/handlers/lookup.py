@@ -74,7 +74,7 @@ class LookupHandler:
         self, session: Session, command: CommandPartitionedTopicMetadata
     ) -> None:
         name = topic_name(command.topic)
-        await self._authorization.lookup(session, name, "Get Partition Metadata")
+        await self._authorization.partitions(session, name)
         create = command.metadata_auto_creation_enabled
         try:
             partitions = await self._creation.partitions(name, create=create)

@@ -7,7 +7,7 @@ from magnetar.broker.auth.authorization_service import AuthorizationService
 from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.handlers.client_authorization import OFF, ClientAuthorization
 from magnetar.broker.resources import Resources
-from magnetar.errors import NotAuthorized
+from magnetar.errors import NotAuthorized, TopicNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
@@ -39,7 +39,7 @@ async def refusals(authorization, role, topic=TOPIC, proxy=None):
     session, told = client(role, proxy), []
     for asked in (
         authorization.lookup(session, topic),
-        authorization.lookup(session, topic, "Get Partition Metadata"),
+        authorization.partitions(session, topic),
         authorization.produce(session, topic, ""),
         authorization.produce(session, topic, "audit"),
         authorization.consume(session, topic, "s"),
@@ -50,6 +50,8 @@ async def refusals(authorization, role, topic=TOPIC, proxy=None):
     ):
         try:
             await asked
+        except TopicNotFound as error:
+            told.append(str(error))
         except NotAuthorized as error:
             what, _, who = str(error).partition(" not authorized to ")[2].partition(": ")
             told.append(what)
@@ -91,8 +93,13 @@ async def test_a_proxy_needs_the_permission_too(authorization):
     assert await refusals(authorization, "root", proxy="nobody") == EVERYTHING
 
 
-async def test_a_tenant_that_is_missing_is_no_news(authorization):
-    assert await refusals(authorization, "writer", MISSING) == EVERYTHING
+async def test_that_a_tenant_is_missing_is_told_to_who_asks_for_partitions(authorization):
+    told = "Tenant or namespace or topic does not exist: who/default"
+    assert await refusals(authorization, "writer", MISSING) == [
+        told if each == "Get Partition Metadata" else each for each in EVERYTHING
+    ]
+    elsewhere = TopicName.parse("persistent://public/none/t")
+    assert await refusals(authorization, "writer", elsewhere) == EVERYTHING
     assert await refusals(authorization, "root", MISSING) == []
 
 
