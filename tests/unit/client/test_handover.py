@@ -64,13 +64,13 @@ def test_the_loop_takes_in_one_list_what_comes_before_it_looks(blocking_client, 
     taken = []
 
     class Watched:
-        def prepare(self, value, details):
+        def _prepare(self, value, details):
             return prepare(value, details)
 
-        def check_room(self, messages, size_bytes):
+        def _check_room(self, messages, size_bytes):
             producer._producer._check_room(messages, size_bytes)
 
-        def take(self, handed):
+        def _take(self, handed):
             taken.append(handed)
 
     handover = Handover(Watched(), loop_thread())
