@@ -32,7 +32,6 @@ READS: Final = (
     "__contains__",
     "__iter__",
     "__len__",
-    "__repr__",
 )
 
 HEADER: Final = '''\
@@ -329,6 +328,11 @@ SPECIAL: Final = {
         for some in lists(values):
             self._run(self._producer.enqueue, some, **details)
 ''',
+    # In a process that was forked, too, it is that of what was made before.
+    "__repr__": """\
+    def __repr__(self) -> str:
+        return repr(self._made)
+""",
     "__aenter__": """\
     def __enter__(self) -> Self:
         return self

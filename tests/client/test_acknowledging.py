@@ -8,7 +8,7 @@ from support.draining import data, drained
 
 from magnetar import InitialPosition, SubscriptionType
 from magnetar.client import blocking
-from magnetar.errors import AlreadyClosed
+from magnetar.errors import AlreadyClosed, NotAllowed
 
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
 PAYLOADS = [b"%d" % number for number in range(6)]
@@ -131,3 +131,38 @@ async def test_a_consumer_that_is_closed_acknowledges_nothing(client, topic, rec
     with pytest.raises(AlreadyClosed):
         await consumer.reconsume_later(messages[0], 1)
     assert len(await left(client, topic)) == len(PAYLOADS)
+
+
+async def test_a_message_acknowledges_itself_and_asks_for_itself_again(client, topic):
+    async with client.create_producer(topic, batching=False) as producer:
+        options = {"type": SHARED, "negative_ack_delay_s": 0.05}
+        consumer = await client.subscribe(topic, "s", ack_receipts=True, **options)
+        await producer.send_many([b"bad", b"good"])
+        for message in await drained(consumer, 2):
+            if message.data == b"good":
+                await message.ack()
+            else:
+                message.nack()
+        [again] = await drained(consumer, 1)
+        assert (again.data, again.redelivery_count) == (b"bad", 1)
+        await again.ack()
+        assert await consumer.backlog() == 0
+        await consumer.close()
+        with pytest.raises(AlreadyClosed):
+            again.ack()
+
+
+def test_a_message_of_the_blocking_client_does_the_same(broker, topic):
+    with (
+        blocking.Client(broker.service_url) as client,
+        client.create_producer(topic) as producer,
+        client.subscribe(topic, "s", ack_receipts=True) as consumer,
+        client.create_reader(topic) as reader,
+    ):
+        producer.send(b"x")
+        message = consumer.receive(20)
+        message.nack()
+        assert message.ack() is None
+        assert consumer.backlog() == 0
+        with pytest.raises(NotAllowed, match="what readers get needs no ack"):
+            reader.receive(20).ack()

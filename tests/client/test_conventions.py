@@ -2,10 +2,12 @@
 
 import asyncio
 import socket
+from dataclasses import dataclass
 
 import pytest
 
 from magnetar import Client, InitialPosition
+from magnetar.client import blocking
 from magnetar.errors import (
     AlreadyClosed,
     ConnectionLost,
@@ -14,7 +16,7 @@ from magnetar.errors import (
     TimedOut,
     TopicNotFound,
 )
-from magnetar.schemas import StringSchema
+from magnetar.schemas import AvroSchema, JsonSchema, KeyValueSchema, StringSchema
 
 
 async def test_what_is_made_can_be_entered_without_an_await(client, topic):
@@ -246,3 +248,44 @@ async def test_a_time_limit_is_told_with_its_figure(topic):
                 await client.partitions(topic)
             with pytest.raises(TimedOut, match=r"was not attached within 0.25 s|within 0.25 s"):
                 await client.create_producer(topic)
+
+
+async def test_what_it_is_can_be_seen_in_a_debugger(client, topic):
+    wanted = [
+        f"<Producer p of {topic}>",
+        f"<Consumer c of {topic}, subscription s>",
+        f"<Reader r of {topic}, subscription rs>",
+    ]
+    async with (
+        client.create_producer(topic, name="p") as producer,
+        client.subscribe(topic, "s", name="c") as consumer,
+        client.create_reader(topic, name="r", subscription="rs") as reader,
+    ):
+        assert list(map(repr, (producer, consumer, reader))) == wanted
+
+
+def test_what_it_is_for_threads_can_be_seen_too(broker, topic):
+    with (
+        blocking.Client(broker.service_url) as client,
+        client.create_producer(topic, name="p") as producer,
+        client.subscribe(topic, "s", name="c") as consumer,
+    ):
+        assert repr(client) == f"<Client of {broker.service_url}>"
+        assert repr(producer) == f"<Producer p of {topic}>"
+        assert repr(consumer) == f"<Consumer c of {topic}, subscription s>"
+
+
+def test_a_schema_prints_as_it_is_made():
+    @dataclass
+    class Order:
+        number: int
+
+    text = JsonSchema.from_definition('"string"')
+    for schema, printed in (
+        (StringSchema(), "StringSchema()"),
+        (JsonSchema(Order), "JsonSchema(Order)"),
+        (AvroSchema(Order), "AvroSchema(Order)"),
+        (text, "JsonSchema.from_definition(...)"),
+        (KeyValueSchema(StringSchema(), text), f"KeyValueSchema(StringSchema(), {text!r})"),
+    ):
+        assert repr(schema) == printed

@@ -142,3 +142,30 @@ def test_a_blocking_listener_that_raises_anything_is_called_again(broker, topic)
         producer.send_many([b"1", b"2"])
         assert done.wait(WITHIN_S)
     assert tried == [b"1", b"2"]
+
+
+async def test_what_a_listener_fails_at_comes_again_where_that_is_asked_for(client, topic):
+    tried, done = [], asyncio.Event()
+
+    async def listener(_, message):
+        tried.append((message.data, message.redelivery_count))
+        if tried == [(b"bad", 0)]:
+            raise ValueError("cannot be processed")
+        await message.ack()
+        done.set()
+
+    async with (
+        client.subscribe(
+            topic,
+            "s",
+            type=SubscriptionType.SHARED,
+            negative_ack_delay_s=0.05,
+            negative_ack_listener_errors=True,
+            listener=listener,
+        ),
+        client.create_producer(topic) as producer,
+    ):
+        await producer.send(b"bad")
+        async with asyncio.timeout(WITHIN_S):
+            await done.wait()
+    assert tried == [(b"bad", 0), (b"bad", 1)]

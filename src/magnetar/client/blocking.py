@@ -168,6 +168,9 @@ class Producer(ProducerTwin, Generic[T]):
         """
         self._close()
 
+    def __repr__(self) -> str:
+        return repr(self._made)
+
     def __enter__(self) -> Self:
         return self
 
@@ -311,6 +314,9 @@ class Receiver(ReceiverTwin, Generic[T_co]):
         who waited for it, and another call waits for its end.
         """
         self._close()
+
+    def __repr__(self) -> str:
+        return repr(self._made)
 
     def __enter__(self) -> Self:
         return self
@@ -514,7 +520,7 @@ class TableView(MadeTwin, Generic[T_co]):
         return self._table_view.__len__()
 
     def __repr__(self) -> str:
-        return self._table_view.__repr__()
+        return repr(self._made)
 
     def __enter__(self) -> Self:
         return self
@@ -581,7 +587,8 @@ class Client(ClientTwin):
         Topics that come later are received from their first message on.
 
         ``listener`` is called with the consumer and each message, one after the other; a message
-        is logged and left unacknowledged when it raises. Do not receive yourself then.
+        is logged and left unacknowledged when it raises, or with ``negative_ack_listener_errors``
+        comes again. Do not receive yourself then.
 
         Messages have values of ``schema``, or bytes. Creates the subscription where it does
         not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
@@ -676,7 +683,7 @@ class Client(ClientTwin):
         self._close()
 
     def __repr__(self) -> str:
-        return self._client.__repr__()
+        return repr(self._made)
 
     def __enter__(self) -> Self:
         return self

@@ -162,7 +162,8 @@ class Client:
         Topics that come later are received from their first message on.
 
         ``listener`` is called with the consumer and each message, one after the other; a message
-        is logged and left unacknowledged when it raises. Do not receive yourself then.
+        is logged and left unacknowledged when it raises, or with ``negative_ack_listener_errors``
+        comes again. Do not receive yourself then.
 
         Messages have values of ``schema``, or bytes. Creates the subscription where it does
         not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go

@@ -1,9 +1,10 @@
 """Messages as the application receives them. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, cast
 
+from magnetar.errors import NotAllowed
 from magnetar.inner.plain.batches import Single
 from magnetar.message.batch import parse_single
 from magnetar.message.keys import decoded_key
@@ -57,6 +58,7 @@ class Delivery:
     chunks: tuple[Position, ...] = ()  # All entries of a message that was split.
     decode: "Decode | None" = None  # To the value; None: it is ``data``.
     decrypted: bool = True  # False: the payload is that of the entry, as it came.
+    holder: "Callable[[], Any] | None" = None  # Returns the consumer or reader, or None any more.
 
 
 Decode = Callable[["Message[Any]"], object]
@@ -83,6 +85,19 @@ class Message(NamedTuple, Generic[T_co]):
         if not self.data and self.null_value:
             return cast("T_co", None)
         return cast("T_co", self.data if decode is None else decode(self))
+
+    def ack(self) -> Awaitable[None]:
+        """Acknowledge it, as ``acknowledge`` of the consumer that it came from.
+
+        What it returns need not be awaited, and is None in the blocking client. Raises NotAllowed
+        for what a reader received, and as ``Consumer.acknowledge``.
+        """
+        acknowledged: Awaitable[None] = self._consumer().acknowledge(self)
+        return acknowledged
+
+    def nack(self) -> None:
+        """Have it come again, as ``negative_acknowledge`` of its consumer. Raises as ``ack``."""
+        self._consumer().negative_acknowledge(self)
 
     @property
     def schema_version(self) -> int | None:
@@ -199,6 +214,13 @@ class Message(NamedTuple, Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"Message({self.topic} {self.message_id}, {len(self.data)} bytes)"
+
+    def _consumer(self) -> Any:
+        holder = self.delivery.holder
+        consumer = None if holder is None else holder()
+        if not hasattr(consumer, "acknowledge"):
+            raise NotAllowed(f"{self} is not of a consumer: what readers get needs no ack")
+        return consumer
 
     def _own(self) -> "Single | Metadata":
         return parse_single(self.head) if self.batch_index >= 0 else self.delivery.metadata

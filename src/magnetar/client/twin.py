@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
-from weakref import finalize
+from weakref import finalize, ref
 
 from magnetar.errors import AlreadyClosed, MagnetarError
 from magnetar.model.position import MessageId
@@ -162,6 +162,7 @@ class ReceiverTwin(MadeTwin):
 
     def _begin(self, thread: LoopThread) -> None:
         super()._begin(thread)
+        self._made._twin = ref(self)
         self._acknowledged: deque[Message[Any] | MessageId] = deque()
         self._interrupted = False  # A call was, and the loop may not have heard of it.
         self._posted = False  # Invariant: it is True only while the loop is going to take them.

@@ -135,6 +135,9 @@ class AvroSchema(_Avro[T]):
         self._kind = Deriving(in_json=False).record(record, name)
         super().__init__(Definition.of(self._kind.definition))
 
+    def __repr__(self) -> str:
+        return f"AvroSchema({self._record.__name__})"
+
     @staticmethod
     def from_definition(definition: str | bytes | Mapping[str, Any]) -> Schema[dict[str, Any]]:
         """Records as dicts; ``definition`` is an Avro schema, parsed or as text.
@@ -152,6 +155,9 @@ class AvroSchema(_Avro[T]):
 
 class _DictAvro(_Avro[dict[str, Any]]):
     """Records as dicts."""
+
+    def __repr__(self) -> str:
+        return "AvroSchema.from_definition(...)"
 
     def encode(self, value: dict[str, Any]) -> bytes:
         return self._definition.write(value)

@@ -39,6 +39,9 @@ class JsonSchema(Schema[T]):
         self._write, self._read = codec()
         self._read_record = _reader_of(record) if kind.same_in_json else None
 
+    def __repr__(self) -> str:
+        return f"JsonSchema({self._record.__name__})"
+
     @staticmethod
     def from_definition(definition: str | bytes | Mapping[str, Any]) -> "Schema[dict[str, Any]]":
         """Records as dicts; ``definition`` is an Avro schema, parsed or as text.
@@ -65,6 +68,9 @@ class _DictJson(Schema[dict[str, Any]]):
         self._definition = import_module("magnetar.schemas.avro").Definition.of(definition)
         self.info = SchemaInfo(SchemaType.JSON, self._definition.data)
         _, self._read = codec()
+
+    def __repr__(self) -> str:
+        return "JsonSchema.from_definition(...)"
 
     def encode(self, value: dict[str, Any]) -> bytes:
         self._definition.check(value)

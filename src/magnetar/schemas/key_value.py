@@ -59,6 +59,9 @@ class KeyValueSchema(Schema[KeyValue[K, V]]):
         data = joined(_definition(key), _definition(value))
         self.info = SchemaInfo(SchemaType.KEY_VALUE, data, properties)
 
+    def __repr__(self) -> str:
+        return f"KeyValueSchema({self._key!r}, {self._value!r})"
+
     def encode(self, value: KeyValue[K, V]) -> bytes:
         if not isinstance(value, KeyValue):
             raise InvalidValue(

@@ -38,6 +38,9 @@ class ProtobufNativeSchema(Schema[M]):
         self._message = message
         self.info = SchemaInfo(SchemaType.PROTOBUF_NATIVE, _definition(message))
 
+    def __repr__(self) -> str:
+        return f"ProtobufNativeSchema({self._message.__name__})"
+
     def made(self) -> M:
         """An empty message."""
         return self._message()

@@ -61,6 +61,9 @@ class Schema(ABC, Generic[T]):
     info: SchemaInfo | None  # What the broker is told; None for nothing.
     evolves: bool = False  # To decode, it must know the schema it was written with.
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def encode(self, value: T) -> bytes:
         """The payload. Raises InvalidValue for a value that does not fit."""

@@ -10,6 +10,7 @@ from typing import TypedDict
 
 from magnetar.checks import (
     check_all,
+    check_flag,
     check_member,
     check_not_negative,
     check_positive,
@@ -67,6 +68,7 @@ class ConsumerConfig:
     batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
     negative_ack_delay_s: float = 60.0  # What is refused is asked for again after so long.
     negative_ack_backoff: RedeliveryBackoff | None = None  # Instead of the same delay each time.
+    negative_ack_listener_errors: bool = False  # What a listener fails at is asked for again, too.
     ack_timeout_s: float = 0.0  # What is not acknowledged so long is, too; 0: nothing is.
     ack_timeout_tick_s: float = 1.0  # How much later that may be; at most ``ack_timeout_s``.
     ack_timeout_backoff: RedeliveryBackoff | None = None  # Waited after ``ack_timeout_s``.
@@ -98,6 +100,7 @@ class ConsumerConfig:
                 f"ack_timeout_s is {self.ack_timeout_s:g}; it must be 0 for none, or at least "
                 f"ack_timeout_tick_s, which is {self.ack_timeout_tick_s:g}"
             )
+        check_flag("negative_ack_listener_errors", self.negative_ack_listener_errors)
         _check_kind("negative_ack_backoff", self.negative_ack_backoff, RedeliveryBackoff)
         _check_kind("ack_timeout_backoff", self.ack_timeout_backoff, RedeliveryBackoff)
         check_positive("chunked_messages_max", self.chunked_messages_max)
@@ -179,6 +182,7 @@ class ConsumerOptions(ReaderOptions, total=False):
     batch_index_ack: bool
     negative_ack_delay_s: float
     negative_ack_backoff: RedeliveryBackoff | None
+    negative_ack_listener_errors: bool
     ack_timeout_s: float
     ack_timeout_tick_s: float
     ack_timeout_backoff: RedeliveryBackoff | None

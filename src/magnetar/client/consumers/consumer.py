@@ -1,6 +1,7 @@
 """The consumer that an application holds: it receives, and acknowledges."""
 
 from collections.abc import Awaitable, Iterable, Mapping
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
@@ -9,7 +10,7 @@ from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import DELAY_S_MAX
 from magnetar.client.own_loop import check_loop
-from magnetar.errors import NotAllowed
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import MessageId
 from magnetar.schemas.schema import T_co
 
@@ -94,6 +95,11 @@ class Consumer(Receiver[T_co]):
             part.redeliveries.refuse(refused)
             if part.incoming.interceptors is not None:
                 part.incoming.interceptors.refuse(refused)
+
+    def _listener_failed(self, message: Message[Any]) -> None:
+        if self._refuses_listener_errors:
+            with suppress(MagnetarError):  # The listener may have closed it.
+                self.negative_acknowledge(message)
 
     async def reconsume_later(
         self,

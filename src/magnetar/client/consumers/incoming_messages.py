@@ -93,6 +93,7 @@ class IncomingMessages:
             withhold=redeliveries.withheld,
             expire_at=self._chunk_alarm.set,
             decode=None if schemas is None else schemas.decode,
+            holder=subscribing.holder,
         )
         self.letters, self._dead_letters, open_entry = None, None, self._unpacker.open
         if subscribing.letters is not None:

@@ -16,10 +16,11 @@ async def listen(
     messages: AsyncIterable[Message[T]],
     listener: Callable[[Message[T]], Awaitable[object]],
     topic: str,
+    failed: Callable[[Message[T]], None],
 ) -> None:
     """Until the consumer or reader is closed, or the broker refuses it.
 
-    A message whose listener raises is logged, and not acknowledged.
+    A message whose listener raises is logged, and ``failed`` is called with it.
     """
     try:
         async for message in messages:
@@ -31,6 +32,7 @@ async def listen(
                     message.topic,
                     message.message_id,
                 )
+                failed(message)
     except MagnetarError as error:
         log.warning("consumer.listener_ended topic=%s error=%s", topic, error)
 

@@ -53,6 +53,7 @@ async def open_receiver(
         config.name or made_up_name(),
         config.type,
         paused=config.start_paused,
+        refuses_listener_errors=config.negative_ack_listener_errors,
         interceptors=config.interceptors,
         clock=context.clock,
         closed=closed,

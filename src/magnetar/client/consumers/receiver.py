@@ -46,6 +46,7 @@ class Receiver(Generic[T_co]):
         subscription_type: SubscriptionType,
         *,
         paused: bool,
+        refuses_listener_errors: bool = False,
         interceptors: Sequence[ConsumerInterceptor] = (),
         clock: Clock,
         closed: Callable[["Receiver[Any]"], None],
@@ -72,8 +73,14 @@ class Receiver(Generic[T_co]):
         self._opened_ahead = 0  # Messages that other threads need not ask for one by one.
         self._loop = asyncio.get_running_loop()
         self._paused = paused
+        self._refuses_listener_errors = refuses_listener_errors
+        self._twin: Callable[[], Any] | None = None  # Returns that of the blocking client.
         self._tasks = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
+
+    def _face(self) -> Any:
+        """What the application holds: this, or what it is for threads, or None any more."""
+        return self if self._twin is None else self._twin()
 
     @property
     def topic(self) -> str:
@@ -251,6 +258,10 @@ class Receiver(Generic[T_co]):
                 self._interceptors.close()
             self._on_closed(self)
 
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<{kind} {self._name} of {self._topic}, subscription {self._subscription}>"
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -278,7 +289,12 @@ class Receiver(Generic[T_co]):
     def _start_listening(self, listener: Callable[[Message[T_co]], Awaitable[object]]) -> None:
         """Hand messages to ``listener`` from now on. Closing lets the one it has go to its end."""
         self._listening = Tasks(f"consumer of {self._topic}")
-        self._listening.spawn("listener", listen(self, listener, self._topic))
+        self._listening.spawn(
+            "listener", listen(self, listener, self._topic, self._listener_failed)
+        )
+
+    def _listener_failed(self, message: Message[Any]) -> None:
+        """A listener raised. A message that a consumer does not refuse stays unacknowledged."""
 
     def _failed(self, part: TopicConsumer) -> None:
         """A topic is over, and with it this receiver: calls raise why when nothing waits."""

@@ -1,5 +1,6 @@
 """The subscription that a consumer makes on one topic, and the command that makes it. Pure."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ class Subscribing:
     start: Start | None
     schema: Schema[Any] | None = None
     letters: Letters | None = None
+    holder: Callable[[], Any] | None = None  # Returns what the application receives by.
 
     def command(
         self,

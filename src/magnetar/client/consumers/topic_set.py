@@ -148,6 +148,7 @@ class TopicSet:
                 start,
                 self._schema,
                 self._letters,
+                self._receiver._face,
             ),
             next(context.ids),
             config,

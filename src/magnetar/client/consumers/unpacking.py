@@ -86,12 +86,14 @@ class Unpacker:
         withhold: Callable[[Position], None],
         expire_at: Callable[[float], None],
         decode: Callable[[bytes | None], Decode] | None = None,
+        holder: Callable[[], object] | None = None,
     ) -> None:
         """``reject`` tells the broker that an entry cannot be read.
 
         ``send_soon`` is called when there is something to acknowledge, ``withhold`` with an entry
         that stays unacknowledged, ``expire_at`` with the time when ``expire`` is to be called.
-        ``decode`` returns what decodes the messages of a version of the schema.
+        ``decode`` returns what decodes the messages of a version of the schema, ``holder`` the
+        consumer or reader.
         """
         self.start = None
         self.time_start_ms = None
@@ -119,6 +121,7 @@ class Unpacker:
         self._crypto_failure_action = config.crypto_failure_action
         self._expire_at = expire_at
         self._decode = decode
+        self._holder = holder
         self._reported: set[Flaw] = set()
 
     def open(self, frame: Frame) -> Opened:
@@ -189,6 +192,7 @@ class Unpacker:
             redelivered=frame.command.message.redelivery_count > 0
             or (self.seen_before is not None and position <= self.seen_before),
             decode=None if self._decode is None else self._decode(metadata.schema_version),
+            holder=self._holder,
         )
         ack_set = frame.command.message.ack_set
         if metadata.is_plain_batch:  # The usual case, which needs no copy.

@@ -262,6 +262,9 @@ class Producer(Generic[T]):
                 self._interceptors.close()
             self._on_closed(self)
 
+    def __repr__(self) -> str:
+        return f"<Producer {self.name} of {self._topic}>"
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -18,7 +18,7 @@ async def test_it_ends_when_the_broker_refuses_more(caplog):
     async def listener(message):
         found.append(message)
 
-    await listen(messages(), listener, "topic")
+    await listen(messages(), listener, "topic", found.append)
     assert found == [b"only"]
     assert "consumer.listener_ended topic=topic error=no more" in caplog.text
 
