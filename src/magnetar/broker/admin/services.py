@@ -86,7 +86,12 @@ class AdminServices:
     @property
     def named(self) -> dict[str, str]:
         """Which broker this is."""
-        return {"version": self.version, "cluster": self.cluster, "broker": self.broker_id}
+        return {
+            "version": self.version,
+            "cluster": self.cluster,
+            "broker": self.broker_id,
+            "serviceUrl": self.address.service_url or self.address.service_url_tls,
+        }
 
     async def require(self, request: Request, access: Access, *, tenant: str) -> None:
         """Raise Rejection where the role of a request has not this access to a tenant."""

@@ -25,6 +25,8 @@ def _partitioned(pulsar_admin):
         ("topics partitioned-stats plain", "; `magnetar admin topics stats` is for a"),
         ("topics stats absent", r"stats\)$"),
         ("topics stats advised-partition-9", r"stats\)$"),
+        ("topics delete absent", r"^Topic persistent://public/default/absent not found.*absent\)$"),
+        ("topics delete absent --force", r"^Topic persistent://public/default/absent not found"),
     ],
 )
 def test_a_partitioned_topic_is_told_from_one_that_is_not_there(pulsar_admin, line, says):

@@ -1,6 +1,7 @@
 // Begins: colours, who is asking, and then the screen of the address.
 
 import { find } from "./api.js";
+import { learnService } from "./commands.js";
 import { help, listen } from "./keyboard.js";
 import { openPalette } from "./palette.js";
 import { rightsFor } from "./rights.js";
@@ -20,6 +21,7 @@ async function begin() {
     signOut: () => { forget(); location.reload(); },
   });
   app.replaceChildren(shell.element);
+  await learnService().catch(() => {});  // Who has to sign in is asked by what follows.
   await route(shell);
   const version = await find("brokers/version");
   const { role } = await rightsFor();

@@ -11,12 +11,12 @@ const TOP = 8;
 const WINDOWS_S = [60, 120, 300];
 const GAP_MS = 8_000;
 
-/** A round number not below ``value``: 1, 2 or 5 times a power of ten; of bytes, a power of two. */
+/** A round number not below ``value``, whose half is round, too: 2, 4 or 10 times a power of ten; of bytes, a power of two. */
 function niceCeiling(value, binary) {
-  if (!(value > 0)) return 1;
+  if (!(value > 2)) return 2;
   if (binary) return 2 ** Math.ceil(Math.log2(value));
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].map((step) => step * power).find((each) => each >= value);
+  return [1, 2, 4, 10].map((step) => step * power).find((each) => each >= value);
 }
 
 /** A path through points, which begins anew where nothing was seen for a while. */

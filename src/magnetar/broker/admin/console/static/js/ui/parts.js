@@ -1,5 +1,6 @@
 // The small parts that screens are made of.
 
+import { here } from "../commands.js";
 import { h, id } from "../dom.js";
 import { icon } from "../icons.js";
 import { toast } from "./toast.js";
@@ -33,7 +34,8 @@ export const empty = (title, said, { command: text, action } = {}) =>
   h("div", { class: "empty" }, h("p", { class: "title" }, title), said && h("p", null, said), text && command(text),
     action && h("p", null, action));
 
-export function command(text) {
+export function command(said) {
+  const text = here(said);
   const copy = h("button", { class: "button quiet small", type: "button", "aria-label": "Copy the command", onclick: () => copyText(text, "The command is copied") }, icon("copy"));
   return h("div", { class: "command" }, h("code", { tabindex: "0" }, text), copy);
 }

@@ -98,9 +98,7 @@ function attentionCard(screen, fresh, { badges, wrong }) {
   const list = table("Needs attention", {
     key: (row) => `${row.topic} ${row.subscription}`,
     columns: [
-      { id: "state", label: "State", className: "fit", cell: (row) => (row.cause === "no-consumer" ? badge("No consumers", "warn", { dot: true }) : badge("Stuck", "bad", { dot: true })) },
-      { id: "name", label: "Subscription", className: "name", cell: (row) => { const topic = topicName(row.topic); return [h("a", { href: link.subscription(topic, row.subscription) }, row.subscription), h("div", { class: "help origin" }, `${topic.tenant}/${topic.namespace}/${topic.local}`)]; } },
-      { id: "why", label: "Why", cell: (row) => h("span", { class: "wrap" }, row.reason) },
+      { id: "name", label: "Subscription, and why", className: "name all", cell: needOf },
       { id: "backlog", label: "Backlog", right: true, cell: (row) => compact(row.msgBacklog) },
       { id: "since", label: "Moved", right: true, cell: (row) => h("span", { class: "muted" }, ago(row.since)) },
     ],
@@ -127,6 +125,17 @@ function attentionCard(screen, fresh, { badges, wrong }) {
 }
 
 const nothingNeedsYou = () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: of the open topics, no subscription is stuck, none waits for consumers"));
+
+/** Which subscription it is, how it is and why, in one cell: names are long, and screens may be narrow. */
+function needOf(row) {
+  const topic = topicName(row.topic);
+  const state = row.cause === "no-consumer" ? badge("No consumers", "warn", { dot: true }) : badge("Stuck", "bad", { dot: true });
+  return [
+    h("div", { class: "row" }, h("a", { href: link.subscription(topic, row.subscription) }, row.subscription), state),
+    h("div", { class: "help origin" }, `${topic.tenant}/${topic.namespace}/${topic.local}`),
+    row.cause !== "no-consumer" && h("div", { class: "said" }, row.reason),
+  ].filter(Boolean);
+}
 
 /** What to do with a broker that nobody has used. */
 const freshBroker = () => empty("A fresh broker", "Publish a first message, and see it here:", { command: 'magnetar produce hello -m "Hello, Magnetar"' });

@@ -1,6 +1,7 @@
 // Why a subscription does not move, in plain words, with what to do about it.
 
 import { find } from "../api.js";
+import { here } from "../commands.js";
 import { h, put } from "../dom.js";
 import { ago } from "../format.js";
 import { icon } from "../icons.js";
@@ -52,7 +53,7 @@ export function stuckPanel(screen, context) {
     return h("li", null, mark,
       h("div", { class: "what" },
         h("h3", null, h("span", { class: "unseen" }, `${severity}: `), text),
-        (remedy || since) && h("p", null, remedy && `What helps: ${remedy}. `, since && Date.now() - since > LONG_MS && h("span", { class: "faint" }, `For ${ago(since).replace(" ago", "")}.`)),
+        (remedy || since) && h("p", null, remedy && `What helps: ${here(remedy)}. `, since && Date.now() - since > LONG_MS && h("span", { class: "faint" }, `For ${ago(since).replace(" ago", "")}.`)),
         named && h("p", null, h("a", { href: link.subscription(place, name) }, `partition ${place.partition}`))),
       h("div", { class: "row remedies" }, remedies(cause, part, place, text)));
   }

@@ -55,7 +55,7 @@ function figuresOf(stats) {
     ["In", stats ? rate(stats.msgRateIn) : "–", "/s", stats && `${compact(stats.msgInCounter)} since it was opened`],
     ["Out", stats ? rate(stats.msgRateOut) : "–", "/s", stats && `${compact(stats.msgOutCounter)} since it was opened`],
     ["Backlog", stats ? compact(backlog) : "–", "entries", stats && (stats.oldestBacklogMessageAgeSeconds > 0 ? `the oldest is ${ago(Date.now() - stats.oldestBacklogMessageAgeSeconds * 1000).replace(" ago", " old")}` : plural(all.length, "subscription"))],
-    ["Stored", stats ? bytes(stats.storageSize) : "–", "", stats && (stats.offloadedStorageSize ? `${bytes(stats.offloadedStorageSize)} of it offloaded` : `${rate(stats.averageMsgSize)} B a message`)],
+    ["Stored", stats ? bytes(stats.storageSize) : "–", "", stats && (stats.offloadedStorageSize ? `${bytes(stats.offloadedStorageSize)} of it offloaded` : stats.averageMsgSize ? `${bytes(stats.averageMsgSize)} a message` : "")],
     ["Producers", stats ? compact(stats.publishers.length) : "–", "", stats && (stats.waitingPublishers ? `${stats.waitingPublishers} wait for their turn` : `last message ${ago(stats.lastPublishTimeStamp)}`)],
   ];
 }
