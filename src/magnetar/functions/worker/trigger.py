@@ -13,6 +13,7 @@ from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, MessageId
 from magnetar.schemas.auto import AutoProduceSchema
+from magnetar.tasks import Tasks
 
 TIMEOUT_S: Final = 30.0
 INPUT_TOPIC: Final = "__pfn_input_topic__"
@@ -39,7 +40,8 @@ async def trigger(
     async with await client.create_reader(output, start=LATEST_MESSAGE) as reader:
         sent = await _send(client, topic, data)
         name = TopicName.parse(topic)
-        answer = asyncio.ensure_future(_answer(reader, name, sent))
+        tasks = Tasks("trigger")
+        answer = tasks.start("answer", _answer(reader, name, sent))
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 while not answer.done():
@@ -54,7 +56,7 @@ async def trigger(
                 "the function's status, or at its log topic"
             ) from None
         finally:
-            answer.cancel()
+            await tasks.close()
 
 
 async def _send(client: Client, topic: str, data: bytes) -> MessageId:
