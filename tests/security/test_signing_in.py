@@ -106,6 +106,18 @@ async def test_metrics_are_for_everybody_unless_a_setting_says_otherwise(broker)
             assert (await http.get(url)).status in (401, 404), path
 
 
+async def test_probes_ask_without_a_token_where_a_setting_says_so(broker):
+    settings = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}
+    open_to_probes = {**settings, "authenticateHealthEndpoints": "false"}
+    async with LocalBroker(settings=open_to_probes) as probed, aiohttp.ClientSession() as http:
+        for name in ("health", "ready"):
+            path = f"/admin/v2/brokers/{name}"
+            assert (await http.get(f"{broker.web_url}{path}")).status == 401
+            answer = await http.get(f"{probed.web_url}{path}")
+            assert (answer.status, await answer.text()) == (200, "ok")
+        assert (await http.get(f"{probed.web_url}/admin/v2/brokers/version")).status == 401
+
+
 @pytest.mark.parametrize(
     "sent",
     ["Authorization : Bearer {}", "Authorization: Bearer {}\0", "Authorization: {}"],

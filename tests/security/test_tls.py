@@ -2,6 +2,8 @@
 
 import asyncio
 import ssl
+import time
+from datetime import timedelta
 
 import aiohttp
 import pulsar
@@ -156,3 +158,17 @@ async def test_who_never_finishes_the_handshake_costs_nobody_else(authority):
             await exchange(client, "ours")
         silent.close()
         plain.close()
+
+
+async def test_metrics_tell_when_certificates_end(authority, caplog):
+    certificate, key = authority.issue("short", lasts=timedelta(days=3))
+    short = settings(authority, tlsCertificateFilePath=certificate, tlsKeyFilePath=key)
+    async with LocalBroker(settings=short) as broker, aiohttp.ClientSession() as http:
+        lines = (await (await http.get(f"{broker.web_url}/metrics/")).text()).splitlines()
+    name = "magnetar_tls_certificate_expires_timestamp_seconds{"
+    told = [line for line in lines if line.startswith(name)]
+    assert len(told) == 2
+    (ends,) = [line for line in told if 'setting="tlsCertificateFilePath"' in line]
+    left_s = float(ends.rpartition(" ")[2]) - time.time()
+    assert 2.9 * 86_400 < left_s < 3 * 86_400
+    assert f"tls.certificate_expires tlsCertificateFilePath={certificate}" in caplog.text

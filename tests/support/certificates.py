@@ -16,6 +16,7 @@ from magnetar.proto.PulsarApi_pb2 import BaseCommand
 from magnetar.tasks import Tasks
 
 HOSTS = ("localhost", "127.0.0.1")
+LASTS = timedelta(days=90)  # Long enough that no broker warns of it.
 
 
 class Authority:
@@ -29,11 +30,13 @@ class Authority:
         self.file = str(folder / f"{name}.pem")
         (folder / f"{name}.pem").write_bytes(certificate)
 
-    def issue(self, name, hosts=HOSTS):
+    def issue(self, name, hosts=HOSTS, lasts=LASTS):
         """The files of a certificate for ``name``, which is valid for these hosts, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate, key_file = self._folder / f"{name}.pem", self._folder / f"{name}-key.pem"
-        certificate.write_bytes(self._build(_name(name), key.public_key(), hosts, authority=False))
+        certificate.write_bytes(
+            self._build(_name(name), key.public_key(), hosts, authority=False, lasts=lasts)
+        )
         key_file.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
@@ -43,7 +46,7 @@ class Authority:
         )
         return str(certificate), str(key_file)
 
-    def _build(self, subject, public_key, hosts, *, authority):
+    def _build(self, subject, public_key, hosts, *, authority, lasts=LASTS):
         now = datetime.now(UTC)
         builder = (
             x509.CertificateBuilder()
@@ -51,8 +54,8 @@ class Authority:
             .issuer_name(self._name)
             .public_key(public_key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(days=1))
+            .not_valid_before(now - timedelta(days=2))
+            .not_valid_after(now + lasts)
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         )
         if hosts:

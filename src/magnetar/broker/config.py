@@ -5,6 +5,7 @@ value comes from, the later the stronger: its default, a file in Java's properti
 environment (``MAGNETAR_BROKER_SERVICE_PORT`` for ``brokerServicePort``), a command line's flag.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue
 
+from .cluster.lookup import is_loopback
 from .settings.auth import AuthSettings, refusals
 from .settings.connections import ConnectionSettings
 from .settings.housekeeping import HousekeepingSettings
@@ -44,6 +46,7 @@ _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
 """Beginnings of variables that are no settings: the Spark connector's, which a broker that its
 process starts inherits, and the one of ``magnetar.inner``."""
 
+_WORDS: Final = re.compile(r"\w+")
 _PORTS: Final = ("brokerServicePort", "webServicePort")
 
 
@@ -68,6 +71,8 @@ class Config:
     sources: Mapping[str, str] = field(default_factory=dict)
     """By key; a key at its default is absent."""
     others: tuple[OtherSetting, ...] = ()  # Settings that Magnetar does not have, by key.
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    """By key, what is said of values that are none of theirs: they are at their defaults."""
 
     @classmethod
     def read(
@@ -112,8 +117,13 @@ class Config:
                 raise InvalidValue(f"there is no setting {key}" + (hint and f": say {hint}"))
             if flag is not None:
                 given[key], sources[key] = text_of(flag), "flag"
+        wrong: dict[str, str] = {}
         return cls(
-            **{name: section_from(section, given, sources) for name, section in _SECTIONS.items()},
+            **{
+                name: section_from(section, given, sources, wrong)
+                for name, section in _SECTIONS.items()
+            },
+            wrong=MappingProxyType(wrong),
             sources=MappingProxyType(sources),
             others=tuple(
                 judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
@@ -122,7 +132,10 @@ class Config:
 
     @property
     def refused(self) -> list[str]:
-        """Why no broker may start with these settings, each with the remedy."""
+        """Why no broker may start with these settings, each with the remedy.
+
+        What a setting that is wrong would mean for the others is not known, and not told.
+        """
         others = [one.text for one in self.others if one.fate is Fate.REFUSED]
         of_tls = tls_refusals(self.tls, self.auth, self.sources)
         found = refusals(self.auth, self.sources) + of_tls + others
@@ -131,7 +144,24 @@ class Config:
             remedy += "brokerClientAuthenticationParameters (`magnetar init-auth` writes them)"
             source = self.sources.get("functionsWorkerEnabled", "default")
             found.append(refusal_text("functionsWorkerEnabled", "true", source, remedy))
-        return found
+        return [
+            *self.wrong.values(),
+            *(text for text in found if not self.wrong.keys() & set(_WORDS.findall(text))),
+        ]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a broker starts with, and may not be meant, each with the remedy."""
+        host = self.server.bind_address
+        if self.auth.enabled or is_loopback(host):
+            return []
+        remedy = (
+            "whoever reaches this machine may read, write and delete everything, as nobody is "
+            "asked who it is: `magnetar init-auth` writes what changes that, or listen on 127.0.0.1"
+        )
+        return [
+            refusal_text("bindAddress", host, self.sources.get("bindAddress", "default"), remedy)
+        ]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Key, value, source and explanation of every setting, in the order of the sections.
@@ -142,12 +172,16 @@ class Config:
             (
                 one.key,
                 one.shown(getattr(getattr(self, name), one.name)),
-                self.sources.get(one.key, "default"),
+                self._source(one.key),
                 one.about,
             )
             for name, section in _SECTIONS.items()
             for one in settings_of(section)
         ]
+
+    def _source(self, key: str) -> str:
+        source = self.sources.get(key, "default")
+        return f"default: what {source} says is refused" if key in self.wrong else source
 
 
 _SECTIONS: Final[Mapping[str, type[Any]]] = {

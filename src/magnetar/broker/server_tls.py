@@ -10,6 +10,7 @@ from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 
 from .auth.watched_file import Mark, mark_of
+from .certificate_expiry import Expiry, expiries
 from .settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)
@@ -21,12 +22,16 @@ _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion
 class ServerTls:
     """A context for every new connection, made of files that may be renewed while it runs."""
 
-    def __init__(self, settings: TlsSettings) -> None:
+    def __init__(self, settings: TlsSettings, clock: Clock) -> None:
         """Read the files. Raises InvalidValue, which names the file and the remedy."""
         self._settings = settings
+        self._clock = clock
         self._mark = self._mark_now()
         self.context = RenewedContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.current = context_of(settings)
+        self.expiries = expiries(settings)
+        self._warned: set[Expiry] = set()
+        self._warn()
 
     def renew(self) -> None:
         """Read the files again if they changed; what cannot be used changes nothing."""
@@ -40,15 +45,28 @@ class ServerTls:
             log.warning("tls.not_renewed what was read before goes on: %s", error)
         else:
             log.warning("tls.renewed certificate=%s", self._settings.certificate)
+            self.expiries = expiries(self._settings)
+            self._warned.clear()
+            self._warn()
 
-    async def keep_current(self, clock: Clock) -> None:
-        """Look for changed files, for ever."""
+    async def keep_current(self) -> None:
+        """Look for changed files, and for certificates that end soon, for ever."""
         while self._settings.refresh_check_s:
-            await clock.sleep(self._settings.refresh_check_s)
+            await self._clock.sleep(self._settings.refresh_check_s)
             self.renew()
+            self._warn()
+
+    def _warn(self) -> None:
+        """Log once which certificates end soon."""
+        for one in self.expiries:
+            said = one.warning(self._clock.wall_ms())
+            if said and one not in self._warned:
+                self._warned.add(one)
+                log.warning("tls.certificate_expires %s: renew it (docs/security.md)", said)
 
     def _mark_now(self) -> tuple[Mark | None, ...]:
-        files = (self._settings.certificate, self._settings.key, self._settings.trust)
+        one = self._settings
+        files = (one.certificate, one.key, one.trust, one.client_certificate, one.client_trust)
         return tuple(map(mark_of, files))
 
 

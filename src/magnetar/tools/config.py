@@ -66,7 +66,9 @@ def show(conf: Path | None, form: str, *, about: bool) -> None:
             " (--about lists them)",
             err=True,
         )
-    for text in [*(quiet if about else ()), *read.refused]:
+    for text in [*(quiet if about else ()), *(f"warning: {one}" for one in read.warnings)]:
+        click.echo(text, err=True)
+    for text in read.refused:
         click.echo(text, err=True)
     if read.refused:
         sys.exit(1)

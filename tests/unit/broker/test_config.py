@@ -162,3 +162,41 @@ def test_rows_show_value_and_source_of_every_setting():
     assert shown["allowAutoTopicCreation"] == ("true", "default")
     assert len(shown) == len(rows)
     assert all(about for *_, about in rows)
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    file = tmp_path / "broker.conf"
+    lines = ["brokerServicePort=many", "durability=maybe", "metadataStoreUrl=zk:h:2181"]
+    lines += ["authenticationEnabled=perhaps", "superUserRoles=*", "brokerServicePortTls=1"]
+    file.write_text("\n".join(lines))
+    with pytest.raises(InvalidValue) as caught:
+        Config.read(file=file, flags={"webServicePort": -2})
+    told = [line.partition("=")[0] for line in str(caught.value).splitlines()]
+    assert told == [
+        *("brokerServicePort", "webServicePort", "authenticationEnabled", "durability"),
+        *("superUserRoles", "brokerServicePortTls", "metadataStoreUrl"),
+    ]
+    shown = {row[0]: row for row in Config.read_to_show(file=file).rows()}
+    assert shown["durability"][1:3] == (
+        "fsync",
+        f"default: what file {file}, line 2 says is refused",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "warned"),
+    [
+        ({}, False),
+        ({"bindAddress": "0.0.0.0"}, True),
+        ({"bindAddress": "::"}, True),
+        ({"bindAddress": "192.0.2.1"}, True),
+        ({"bindAddress": "127.0.0.1"}, False),
+        ({"bindAddress": "0.0.0.0", "authenticationEnabled": "true"}, False),
+    ],
+)
+def test_a_broker_that_asks_nobody_who_it_is_is_warned_of_where_others_reach_it(given, warned):
+    warnings = Config.read_to_show(flags=given).warnings
+    assert len(warnings) == warned
+    for one in warnings:
+        assert one.startswith(f"bindAddress='{given['bindAddress']}' (flag): whoever reaches")
+        assert "init-auth" in one

@@ -1,12 +1,16 @@
+import asyncio
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
 from support.certificates import Authority
+from support.clock import ManualClock
 
 from magnetar.broker.server_tls import ServerTls, context_of, openssl_name
 from magnetar.broker.settings.tls import TlsSettings
+from magnetar.clock import SystemClock
 from magnetar.errors import InvalidValue
 
 
@@ -96,7 +100,7 @@ def test_files_that_cannot_be_used_stop_the_start(authority, settings, tmp_path)
 def test_renewed_files_are_for_the_next_connection(tmp_path, caplog):
     authority = Authority(tmp_path)
     certificate, key = map(Path, authority.issue("broker"))
-    tls = ServerTls(TlsSettings(port=0, certificate=certificate, key=key))
+    tls = ServerTls(TlsSettings(port=0, certificate=certificate, key=key), SystemClock())
     first = tls.context.current
     tls.renew()
     assert tls.context.current is first
@@ -109,3 +113,29 @@ def test_renewed_files_are_for_the_next_connection(tmp_path, caplog):
     tls.renew()
     assert tls.context.current is not first
     assert "tls.renewed" in caplog.text
+
+
+async def test_a_certificate_that_ends_soon_is_warned_of_once_for_each_that_is_read(
+    tmp_path, caplog
+):
+    authority, clock = Authority(tmp_path), ManualClock(SystemClock().wall_ms() / 1000)
+    certificate, key = map(Path, authority.issue("broker", lasts=timedelta(days=40)))
+    settings = TlsSettings(port=0, certificate=certificate, key=key, refresh_check_s=3600)
+    tls = ServerTls(settings, clock)
+    watch = asyncio.ensure_future(tls.keep_current())
+    await clock.until_asleep()
+    assert "tls.certificate_expires" not in caplog.text
+    await clock.advance(11 * 86_400)
+    said = f"tls.certificate_expires tlsCertificateFilePath={certificate} ends at "
+    assert caplog.text.count(said) == 1
+    assert "in 29 days" in caplog.text
+    authority.issue("broker", lasts=timedelta(days=1))
+    await clock.advance(3600)
+    assert "tls.renewed" in caplog.text
+    assert caplog.text.count(f"{certificate} ended at ") == 1
+    authority.issue("broker", lasts=timedelta(days=99))
+    caplog.clear()
+    await clock.advance(3600)
+    assert "tls.renewed" in caplog.text
+    assert "tls.certificate_expires" not in caplog.text
+    watch.cancel()

@@ -105,3 +105,14 @@ def test_what_a_clients_file_says_in_vain_is_named_and_plain_is_not_taken_for_tl
     assert done.output == (
         f"{file}: authPlugn is no setting of this client, it is ignored; did you mean authPlugin?\n"
     )
+
+
+def test_an_open_broker_is_warned_of():
+    *_, last = show(MAGNETAR_BIND_ADDRESS="0.0.0.0")
+    assert last.startswith("warning: bindAddress='0.0.0.0' (environment MAGNETAR_BIND_ADDRESS)")
+
+
+def test_settings_that_are_wrong_are_all_shown():
+    lines = show(exit_code=1, MAGNETAR_DURABILITY="maybe", MAGNETAR_WEB_SERVICE_PORT="many")
+    assert any(line.startswith("clusterName=") for line in lines)
+    assert [line.partition("=")[0] for line in lines[-2:]] == ["webServicePort", "durability"]

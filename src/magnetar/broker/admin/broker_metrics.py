@@ -246,6 +246,16 @@ class BrokerMetrics:
         yield from self._damage(vitals.damage)
         if vitals.traces is not None:
             yield from self._traces(vitals.traces)
+        certificates = vitals.certificates()
+        if certificates:
+            ends = GaugeMetricFamily(
+                "magnetar_tls_certificate_expires_timestamp_seconds",
+                "when the certificates end that a setting names, in seconds since 1970",
+                labels=["cluster", "setting"],
+            )
+            for one in certificates:
+                ends.add_metric([self._cluster, one.setting], one.end.timestamp())
+            yield ends
         listeners = len(self._admin.events)
         yield self._make.gauge(
             "magnetar_event_listeners", "clients that listen to events", listeners

@@ -4,13 +4,14 @@ import asyncio
 import resource
 import shutil
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.certificate_expiry import Expiry
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
 from magnetar.model.log_counts import LogCounts
@@ -62,6 +63,7 @@ class Vitals:
     damage: LogDamage = field(default_factory=LogDamage)  # That the start found in the log.
     loop_lag: Histogram = field(default_factory=Histogram)
     traces: TraceCounts | None = None  # None: there are none.
+    certificates: Callable[[], Sequence[Expiry]] = tuple  # Those of TLS.
     started_at: float = field(init=False)  # By ``Clock.now``.
     started_ms: int = field(init=False)
     disk_seen: Disk | None = None

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 from magnetar.broker.addresses import address_of, warn_if_open
-from magnetar.broker.admin.app import start_admin
+from magnetar.broker.admin.app import every_route, routes_with_open_probes, start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.authentication import Authentication
@@ -45,7 +45,7 @@ async def running_broker(
     """
     async with AsyncExitStack() as stack:
         check_client(config)
-        tls = ServerTls(config.tls) if config.tls.on else None
+        tls = ServerTls(config.tls, clock) if config.tls.on else None
         context = None if tls is None else tls.context
         listeners = open_listeners(config.server, config.tls, context, stack)
         authentication = authentication_of(config.auth, clock)
@@ -78,11 +78,13 @@ async def running_broker(
         services.vitals.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
         services.vitals.backlog_checks = broker.backlog_checks
         services.vitals.authentication = authentication
+        if tls is not None:
+            services.vitals.certificates = lambda: tls.expiries
         if listeners.web:
             await _serve_admin(shared, services, listeners, authentication, traces)
         await broker.start()
         if tls is not None:
-            tasks.spawn("certificates", tls.keep_current(clock))
+            tasks.spawn("certificates", tls.keep_current())
         if authorization is not None:
             revoke(authorization, shared, broker, services.resources)
         yield broker
@@ -107,6 +109,7 @@ async def _serve_admin(
         connections_max=shared.config.connections.admin_connections_max,
         sign_in=None if authentication is None else http_sign_in(shared, authentication),
         traces=traces.requests,
+        routes=every_route if shared.config.auth.probes else routes_with_open_probes,
     )
     shared.stack.push_async_callback(admin.close)
 

@@ -76,6 +76,12 @@ class AuthSettings:
     metrics: bool = setting(
         "authenticateMetricsEndpoint", False, "who reads /metrics must show who it is"
     )
+    probes: bool = setting(
+        "authenticateHealthEndpoints",
+        True,
+        "who asks /admin/v2/brokers/health and /ready must show who it is; false: anybody may ask, "
+        "such as a probe; not Pulsar's",
+    )
     token_secret_key: str = setting(
         "tokenSecretKey",
         "",

@@ -110,13 +110,20 @@ def settings_of(section: type[Any]) -> tuple[Setting, ...]:
     return tuple(Setting(each.name, each.type, **each.metadata) for each in declared)
 
 
-def section_from(section: type[S], given: Mapping[str, str], sources: Mapping[str, str]) -> S:
-    """A section with what was given and defaults for the rest. Raises InvalidValue."""
-    values = {
-        one.name: one.parse(given[one.key], sources[one.key])
-        for one in settings_of(section)
-        if one.key in given
-    }
+def section_from(
+    section: type[S], given: Mapping[str, str], sources: Mapping[str, str], wrong: dict[str, str]
+) -> S:
+    """A section with what was given and defaults for the rest.
+
+    A value that is none of its setting is told in ``wrong``, by key, and the default stands.
+    """
+    values = {}
+    for one in settings_of(section):
+        if one.key in given:
+            try:
+                values[one.name] = one.parse(given[one.key], sources[one.key])
+            except InvalidValue as error:
+                wrong[one.key] = str(error)
     return section(**values)
 
 

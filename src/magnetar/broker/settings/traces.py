@@ -63,7 +63,7 @@ def from_opentelemetry(
     Other programs that inherit the environment may mean something by them.
     """
     for key, variable in _VARIABLES.items():
-        if key != _SWITCH and section_from(_Switch, given, sources).disabled:
+        if key != _SWITCH and section_from(_Switch, given, sources, {}).disabled:
             return
         if value := environment.get(variable, ""):
             given[key], sources[key] = value, f"environment {variable}"

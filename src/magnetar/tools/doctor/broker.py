@@ -9,9 +9,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
+from magnetar.broker.certificate_expiry import expiries
 from magnetar.broker.config import Config
 from magnetar.broker.settings.others import Fate
 from magnetar.client.admin_api import AdminApi
+from magnetar.clock import SystemClock
 from magnetar.errors import AccessError, MagnetarError, StoreLocked, Unreachable
 from magnetar.storage.ledger.local.disk import FolderLock
 
@@ -23,18 +25,47 @@ _SYNCS: Final = 16
 
 
 def configuration(
-    file: Path | None, environment: Mapping[str, str]
+    file: Path | None, environment: Mapping[str, str], data_dir: Path | None = None
 ) -> tuple[list[Finding], Config]:
-    """What is refused, and which keys are unknown. Raises InvalidValue for an unreadable file."""
-    read = Config.read_to_show(file=file, environment=environment)
+    """What is refused, may not be meant, or is unknown. ``data_dir`` is instead of what they say.
+
+    Raises InvalidValue for an unreadable file.
+    """
+    flags = {"dataDirectory": data_dir}
+    read = Config.read_to_show(file=file, environment=environment, flags=flags)
     where = "the environment" if file is None else str(file)
     found = [
         wrong("configuration", one, f"change it in {where}: no broker starts with it")
         for one in read.refused
     ]
+    found += [_warned(one) for one in read.warnings]
     unknown = [one.text for one in read.others if one.fate is Fate.UNKNOWN]
     found += [note("configuration", one, "correct it, or take it out") for one in unknown]
     return found or [ok("configuration", "every setting is one that is kept")], read
+
+
+def _warned(text: str) -> Finding:
+    said, _, remedy = text.partition(": ")
+    return note("configuration", said, remedy)
+
+
+def certificates(config: Config) -> list[Finding]:
+    """Which of those that TLS needs ended, or end soon."""
+    tls = config.tls
+    if not (tls.on or tls.client):
+        return []
+    now_ms = SystemClock().wall_ms()
+    found = []
+    for one in expiries(tls):
+        said = one.warning(now_ms)
+        remedy = "renew it: the broker reads the file again by itself (docs/security.md)"
+        if not said:
+            found.append(ok("certificate", f"{one.setting} until {one.end:%Y-%m-%d}"))
+        elif one.end.timestamp() * 1000 <= now_ms:
+            found.append(wrong("certificate", said, remedy))
+        else:
+            found.append(note("certificate", said, remedy))
+    return found
 
 
 def running(api: AdminApi) -> Finding:
@@ -116,6 +147,9 @@ def data_folder(config: Config, *, runs: bool) -> list[Finding]:
     if storage.in_memory:
         return [note("data folder", "none: nothing is stored", "leave storageInMemory out")]
     folder = Path(storage.data_directory)
+    if _of_others(folder):
+        said = f"{folder} is another user's, and cannot be looked into"
+        return [note("data folder", said, "ask again as the broker's user, or as root")]
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     if not os.access(there, os.W_OK):
         remedy = "give the broker's user the folder, or choose another dataDirectory"
@@ -124,6 +158,17 @@ def data_folder(config: Config, *, runs: bool) -> list[Finding]:
     if there == folder and not runs:
         found += _lock(folder)
     return [*found, _room(there), _sync(there)]
+
+
+def _of_others(folder: Path) -> bool:
+    """Whether there is a folder that this user may not write, because it is somebody else's."""
+    try:
+        owner = folder.stat().st_uid
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return owner != os.geteuid() and not os.access(folder, os.W_OK)
 
 
 def _lock(folder: Path) -> list[Finding]:

@@ -11,24 +11,34 @@ from magnetar.errors import MagnetarError
 from magnetar.tools.connection import Connection, admin_options
 from magnetar.tools.output import output_format, print_table, show, table_of
 
-from . import broker, machine
-from .finding import Finding, Verdict, wrong
+from . import broker, machine, service
+from .finding import Finding, Verdict, ok, wrong
 
 _HEALTH_TIMEOUT_S = 5.0
 
 
 @click.command()
-@click.option("--conf", type=click.Path(path_type=Path), help="The broker's configuration. [none]")
+@click.option(
+    "--conf",
+    type=click.Path(path_type=Path),
+    help="The broker's configuration. [that of the service, else none]",
+)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Where it stores. [what the service or the configuration says, else ./data]",
+)
 @output_format
 @admin_options
-def doctor(connection: Connection, conf: Path | None, form: str) -> None:
+def doctor(connection: Connection, conf: Path | None, data_dir: Path | None, form: str) -> None:
     """Find what keeps a broker from running well on this machine, and say what helps.
 
-    Exit code 1: something has to be mended.
+    Where neither --conf nor --data-dir is given, it looks at the broker that systemd's unit
+    magnetar.service runs, if there is one. Exit code 1: something has to be mended.
 
     Example: magnetar doctor --conf conf/broker.conf
     """
-    found = findings(connection, conf)
+    found = findings(connection, conf, data_dir)
     if form == "table":
         _show(found)
     else:
@@ -38,7 +48,9 @@ def doctor(connection: Connection, conf: Path | None, form: str) -> None:
         sys.exit(1)
 
 
-def findings(connection: Connection, conf: Path | None) -> list[Finding]:
+def findings(
+    connection: Connection, conf: Path | None, data_dir: Path | None = None
+) -> list[Finding]:
     """All of them, in the order of what stands on what."""
     found = [
         machine.python(),
@@ -48,12 +60,18 @@ def findings(connection: Connection, conf: Path | None) -> list[Finding]:
         machine.clock(),
         machine.java(),
     ]
+    unit = service.installed() if conf is None and data_dir is None else None
+    if unit is not None:
+        conf, data_dir = unit.conf, unit.data_dir
+        told = " ".join(str(one) for one in (conf, data_dir) if one is not None)
+        found.append(ok("service", f"{unit.unit}: {told}"))
     health = broker.running(connection.api(timeout_s=_HEALTH_TIMEOUT_S))
     try:
-        configured, config = broker.configuration(conf, os.environ)
+        configured, config = broker.configuration(conf, os.environ, data_dir)
     except MagnetarError as error:
         return [*found, wrong("configuration", str(error), "name a file that can be read"), health]
     found += configured
+    found += broker.certificates(config)
     # The one that answers has the ports and the folder of these settings when it has this port.
     answers = health.verdict is Verdict.OK and not health.said.startswith("none")
     its_ports = {config.server.web_port, config.tls.web_port}

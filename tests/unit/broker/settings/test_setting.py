@@ -25,7 +25,11 @@ class Section:
 
 
 def read(**given: str) -> Section:
-    return section_from(Section, given, dict.fromkeys(given, "test"))
+    wrong: dict[str, str] = {}
+    section = section_from(Section, given, dict.fromkeys(given, "test"), wrong)
+    if wrong:
+        raise InvalidValue("\n".join(wrong.values()))
+    return section
 
 
 def test_what_is_not_given_keeps_its_default():
