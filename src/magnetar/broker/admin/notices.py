@@ -30,6 +30,15 @@ def notices(vitals: Vitals) -> list[Notice]:
 
 
 def _log(vitals: Vitals) -> Iterator[Notice]:
+    lost = vitals.folder_lost()
+    if lost:
+        yield Notice(
+            "data-folder-lost",
+            "error",
+            f"{lost[0].upper()}{lost[1:]}.",
+            "what was answered since is gone when the broker ends; producers can send it again",
+        )
+        return
     failure = vitals.write_failure()
     if failure is None:
         return

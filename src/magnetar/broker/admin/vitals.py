@@ -60,6 +60,7 @@ class Vitals:
     check_log: Callable[[], Awaitable[None]] = _well
     write_error: Callable[[], str] = str  # Why the log takes nothing; "": it does.
     write_failure: Callable[[], tuple[float, str] | None] = lambda: None  # The last: when, why.
+    folder_lost: Callable[[], str] = str  # Why dataDirectory is no longer ours; "": it is.
     damage: LogDamage = field(default_factory=LogDamage)  # That the start found in the log.
     loop_lag: Histogram = field(default_factory=Histogram)
     traces: TraceCounts | None = None  # None: there are none.

@@ -42,6 +42,7 @@ async def open_stores(shared: Shared, files: Files | None) -> tuple[MetadataStor
         folder / "metadata.sqlite", clock=shared.clock, must_exist=has_log
     )
     shared.stack.push_async_callback(metadata.close)
+    ledgers.when_lost(metadata.refuse)
     if not has_log:
         await check_log_is_there(metadata, folder / "ledgers")
     return metadata, ledgers
@@ -71,6 +72,7 @@ def vitals_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> 
         vitals.check_log = ledgers.check
         vitals.write_error = lambda: ledgers.write_error
         vitals.write_failure = lambda: ledgers.write_failure
+        vitals.folder_lost = lambda: ledgers.folder_lost
         vitals.damage = ledgers.damage
         vitals.sync_latency = ledgers.sync_latency
         vitals.log_times = lambda: ledgers.times

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import StorageError
+from magnetar.errors import StorageError, WriteFailed
 from magnetar.model.operation_counts import OperationCounts
 from magnetar.storage.metadata.batches import Batches
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
@@ -38,6 +38,7 @@ class SqliteMetadataStore:
         self._batches: Batches[SqliteWorker] = Batches()
         self._watches = Watches(lambda: self._batches.post(SqliteWorker.end_watching, writes=False))
         self._closed = False
+        self._refusal = ""
         self.counts = {kind: OperationCounts() for kind in ("get", "put", "del")}
         self.put_bytes = 0
         work = partial(
@@ -125,8 +126,14 @@ class SqliteMetadataStore:
         finally:
             await self._stop()
 
+    def refuse(self, reason: str) -> None:
+        """Write nothing any more: whoever asks for it gets this as the reason."""
+        self._refusal = reason
+
     async def _ask(self, work: Callable[[SqliteWorker], T], *, writes: bool) -> T:
         self._check_open()
+        if writes and self._refusal:
+            raise WriteFailed(self._refusal)
         return await self._batches.ask(work, writes=writes)
 
     def _check_open(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 from uuid import UUID
 
-from magnetar.errors import StoreLocked
+from magnetar.errors import StorageError, StoreLocked
 
 IOV_MAX: Final = 1024
 """How many pieces one ``writev`` takes on Linux and macOS."""
@@ -329,7 +329,8 @@ class RealFiles:
 class FolderLock:
     """A data folder that is ours until ``release`` or the end of the process."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, folder: Path, fd: int) -> None:
+        self._folder = folder
         self._fd = fd
 
     @classmethod
@@ -348,7 +349,25 @@ class FolderLock:
         with contextlib.suppress(OSError):  # On a full disk the lock holds without the number.
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-        return cls(fd)
+        return cls(folder, fd)
+
+    def check(self) -> None:
+        """Raise StorageError when the folder, or the lock in it, is no longer the one we locked.
+
+        What is written then is gone when the files are closed, and another process may take the
+        folder.
+        """
+        try:
+            there = (self._folder / "lock").stat()
+        except FileNotFoundError:
+            there = None
+        ours = os.fstat(self._fd)
+        if there is None or not os.path.samestat(there, ours):
+            raise StorageError(
+                f"the data folder {self._folder} was deleted, moved or replaced while the broker "
+                "runs: nothing is stored any more. Stop the broker, restore the folder, and start "
+                "it again"
+            )
 
     def release(self) -> None:
         """Release the lock. May be called again."""

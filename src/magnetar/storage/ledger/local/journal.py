@@ -18,7 +18,7 @@ from functools import partial
 from typing import Protocol
 
 from magnetar.clock import Clock
-from magnetar.errors import WriteFailed
+from magnetar.errors import StorageError, WriteFailed
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.model.histogram import Histogram
 from magnetar.model.write_counts import GroupTimes
@@ -79,6 +79,7 @@ class Journal:
         next_ledger_id: Callable[[], int],
         wake: Callable[[], None],
         iteration: LoopIteration,
+        check_folder: Callable[[], None] = lambda: None,
     ) -> None:
         self._segments = segments
         self._next_ledger_id = next_ledger_id
@@ -105,7 +106,12 @@ class Journal:
         self._asked = False  # Invariant: somebody waits, or was admitted.
         thread = TimedLogThread if settings.timed else LogThread
         self._thread: LogThread[_Run] = thread(
-            files, settings, clock, answered=self._answered, synced=self._synced
+            files,
+            settings,
+            clock,
+            answered=self._answered,
+            synced=self._synced,
+            check_folder=check_folder,
         )
 
     @property
@@ -117,6 +123,11 @@ class Journal:
         """Go on in a segment that recovery found unfinished; called before anything is appended."""
         self._active = segment
         self._resume = True
+
+    def refuse(self, error: StorageError) -> None:
+        """Write nothing any more: whatever is appended fails with this."""
+        self._thread.refusal = error
+        self._note_failure(error)
 
     @property
     def active(self) -> Segment | None:
@@ -216,8 +227,7 @@ class Journal:
         for _ in commits:
             self._submitted.popleft()
         if error is not None:
-            self.write_error = str(error)
-            self.write_failure = (self._clock.now(), self.write_error)
+            self._note_failure(error)
             self._give_up(commits, error)
             return
         self.write_error = ""
@@ -231,6 +241,10 @@ class Journal:
         if self._active is not None and self._segments.wants_spare(self._active):
             self._wake()
         self._admit_next()
+
+    def _note_failure(self, error: Exception) -> None:
+        self.write_error = str(error)
+        self.write_failure = (self._clock.now(), self.write_error)
 
     def _landed(self, run: _Run) -> None:
         segment, offset = run.segment, run.start
@@ -326,7 +340,9 @@ def _put_nothing_behind(commits: Iterable[Commit[_Run]]) -> None:
 
 def _write_failed(segment: Segment, error: Exception) -> WriteFailed:
     failure = WriteFailed(
-        f"the disk refused to store data in {segment.path} ({error}): make space or check the "
+        str(error)
+        if isinstance(error, StorageError)
+        else f"the disk refused to store data in {segment.path} ({error}): make space or check the "
         "disk, then append again to a new ledger; nothing of this append was stored"
     )
     failure.__cause__ = error

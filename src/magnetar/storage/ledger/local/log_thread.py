@@ -88,7 +88,11 @@ class LogThread(Generic[Job]):
         *,
         answered: Callable[[list[Commit[Job]], Exception | None], None],
         synced: Callable[[int, int, Exception | None], None],
+        check_folder: Callable[[], None] = lambda: None,
     ) -> None:
+        """``check_folder`` raises when no file must be begun in the folder."""
+        self.refusal: Exception | None = None  # Why nothing is written any more.
+        self._check_folder = check_folder
         self.sync_latency = Histogram()
         self._files = files
         self._durability = settings.durability
@@ -169,6 +173,9 @@ class LogThread(Generic[Job]):
     def _execute(self, group: list[Commit[Job]]) -> Exception | None:
         """Write a group, with what arrives meanwhile, and make it as durable as it is to be."""
         try:
+            if self.refusal is not None:
+                self._epoch = group[-1].epoch
+                raise self.refusal  # noqa: TRY301 - as where a write fails
             self._write_all(group)
             if self._durability is Durability.FSYNC:
                 arrived = self._waiting(GROUP_SIZE_MAX - sum(commit.size for commit in group))
@@ -221,6 +228,7 @@ class LogThread(Generic[Job]):
         self._close_file()
         direct = self._durability is Durability.FSYNC
         self._stamp = step.stamp
+        self._check_folder()
         if isinstance(step, ResumeSegment):
             self._file = self._files.open(step.path, direct=direct)
             self._file.truncate(step.end)

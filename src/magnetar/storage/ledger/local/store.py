@@ -4,6 +4,7 @@ store = await LocalLedgerStore.start(Path("data/ledgers"))
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DISK_THREADS: Final = 4
+FOLDER_CHECK_S: Final = 1.0
+"""How often it is looked whether the folder is still there: files stay open when it is deleted."""
+
+log = logging.getLogger(__name__)
 
 
 def random_salt() -> bytes:
@@ -68,6 +73,8 @@ class LocalLedgerStore:
         self._half_deleted: dict[int, Ledger] = {}  # Deleted, but not durably yet.
         self._next_ledger_id = recovered.next_ledger_id
         self._closed = False
+        self.folder_lost = ""  # Why the folder is no longer ours; "": it is.
+        self._when_lost: list[Callable[[str], None]] = []
         self.segments = segments = Segments(folder, settings, salt)
         segments.adopt(recovered.segments, recovered.spares)
         segments.deleted.update(recovered.deleted)
@@ -79,6 +86,7 @@ class LocalLedgerStore:
             next_ledger_id=lambda: self._next_ledger_id,
             wake=self._wake,
             iteration=iteration,
+            check_folder=lock.check,
         )
         if recovered.active is not None:
             self._journal.resume(recovered.active)
@@ -97,6 +105,7 @@ class LocalLedgerStore:
         self._tasks = Tasks("ledgers")
         self._upkeep_task = self._tasks.spawn("upkeep", self._upkeep.run())
         self._tasks.spawn("compaction", self._compaction.run())
+        self._tasks.spawn("folder", self._watch_folder())
         self._wake()
 
     @classmethod
@@ -192,6 +201,7 @@ class LocalLedgerStore:
     async def check(self) -> None:
         """Return when the log took a record, durably. Raises WriteFailed, StorageError."""
         self._check_open()
+        await self._look_at_folder()
         if self._journal.over_limit:
             await self._journal.wait_for_capacity()
             self._check_open()
@@ -227,6 +237,29 @@ class LocalLedgerStore:
         await self._upkeep.finish()
         await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
         self._lock.release()
+
+    def when_lost(self, lost: Callable[[str], None]) -> None:
+        """Call ``lost`` with the reason when the folder turns out to be no longer ours."""
+        self._when_lost.append(lost)
+
+    async def _watch_folder(self) -> None:
+        while not self.folder_lost:
+            await self._parts.clock.sleep(FOLDER_CHECK_S)
+            await self._look_at_folder()
+
+    async def _look_at_folder(self) -> None:
+        """Take nothing more where the folder is not ours any more."""
+        try:
+            await self._in_thread(self._lock.check)
+        except StorageError as error:
+            if not self.folder_lost:
+                self.folder_lost = str(error)
+                log.error("storage.folder_lost folder=%s error=%s", self._folder, error)  # noqa: TRY400
+                self._journal.refuse(error)
+                for lost in self._when_lost:
+                    lost(self.folder_lost)
+        except OSError as error:
+            log.warning("storage.upkeep_failed folder=%s error=%s", self._folder, error)
 
     def _forget(self, ledger: Ledger, *, durable: bool) -> None:
         """Forget a deleted ledger; until that is durable, ``delete`` may be called again."""

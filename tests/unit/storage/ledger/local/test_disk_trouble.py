@@ -147,3 +147,14 @@ async def test_a_record_inside_a_payload_that_vouches_for_what_follows_is_not_be
     store = await LocalLedgerStore.start(copy, settings=SETTINGS)
     assert await everything(await store.open(victim.ledger_id)) == [b"precious"]
     await store.close()
+
+
+async def test_no_file_is_begun_in_a_folder_that_was_replaced(tmp_path):
+    folder = tmp_path / "ledgers"
+    store = await LocalLedgerStore.start(folder)
+    folder.rename(tmp_path / "moved")
+    folder.mkdir()
+    with pytest.raises(WriteFailed, match="was deleted, moved or replaced while the broker runs"):
+        await store.create()
+    assert list(folder.iterdir()) == []
+    await store.close()
