@@ -59,6 +59,7 @@ check: $(READY)  ## format, lint, strict types, import contracts
 	.venv/bin/mypy tests/typing examples
 	.venv/bin/lint-imports
 	$(PY) generate/blocking.py --check
+	$(PY) generate/options.py --check
 
 format: $(READY) ## rewrite the sources in the one format, and mend what can be mended
 	.venv/bin/ruff format $(PYTHON_FILES)
@@ -67,8 +68,9 @@ format: $(READY) ## rewrite the sources in the one format, and mend what can be 
 proto: $(READY)  ## regenerate src/magnetar/proto from proto/
 	$(PY) generate/protobuf.py
 
-generate: $(READY) ## rewrite client/blocking.py from the asyncio client
+generate: $(READY) ## rewrite client/blocking.py and the page of options from the asyncio client
 	$(PY) generate/blocking.py
+	$(PY) generate/options.py
 
 SOAK := .venv/.soak
 MINUTES := 20

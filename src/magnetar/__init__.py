@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from magnetar import errors
+    from magnetar.client.admin_api import AdminAnswer, AdminApi
     from magnetar.client.authentication.authentication import Authentication
     from magnetar.client.authentication.basic import AuthenticationBasic
     from magnetar.client.authentication.oauth2 import AuthenticationOAuth2
@@ -52,6 +53,8 @@ __version__ = "0.1.0"
 __all__ = [
     "EARLIEST_MESSAGE",
     "LATEST_MESSAGE",
+    "AdminAnswer",
+    "AdminApi",
     "Authentication",
     "AuthenticationBasic",
     "AuthenticationOAuth2",
@@ -93,6 +96,8 @@ __all__ = [
 _HOMES: Final = {
     "EARLIEST_MESSAGE": "magnetar.model.position",
     "LATEST_MESSAGE": "magnetar.model.position",
+    "AdminAnswer": "magnetar.client.admin_api",
+    "AdminApi": "magnetar.client.admin_api",
     "Authentication": "magnetar.client.authentication.authentication",
     "AuthenticationBasic": "magnetar.client.authentication.basic",
     "AuthenticationOAuth2": "magnetar.client.authentication.oauth2",

@@ -60,5 +60,13 @@ def test_a_document_that_is_named_is_a_link(site):
 
 def test_the_reference_says_what_the_docstrings_do(site):
     page = (site / "reference" / "magnetar.html").read_text()
-    for name in ("magnetar.Client.create_producer", "magnetar.Producer.send"):
+    for name in (
+        "magnetar.Client.create_producer",
+        "magnetar.Producer.send",
+        "magnetar.Consumer.receive",
+        "magnetar.Consumer.seek",
+        "magnetar.AdminApi.get",
+    ):
         assert f'id="{name}"' in page, name
+    for name in ("magnetar.Producer.take", "magnetar.Consumer.run", "magnetar.Reader.add"):
+        assert f'id="{name}"' not in page, name

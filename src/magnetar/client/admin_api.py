@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, RemoteDisconnected
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Unpack
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from magnetar.client.admin_refusals import Allowed, allowed, of_role
@@ -97,10 +97,12 @@ class Remedies:
 
 
 class AdminApi:
-    """Where the API is, and how it is asked.
+    """Asks a broker's admin API: tenants, namespaces, topics, subscriptions, policies, stats.
 
-    Every method raises Unreachable where nobody answers, NotReady for who is starting or stopping,
-    and else what the status says: NotAuthenticated, NotAuthorized, NotFound, Conflict, Refused.
+    It holds no connection: there is nothing to close, and any thread may use it. Calls block; in a
+    coroutine, ``await asyncio.to_thread(admin.get, path)``. Every method raises Unreachable where
+    nobody answers, NotReady for who is starting or stopping, and else what the status says:
+    NotAuthenticated, NotAuthorized, NotFound, Conflict, Refused.
     """
 
     def __init__(
@@ -108,10 +110,14 @@ class AdminApi:
         url: str,
         *,
         timeout_s: float = TIMEOUT_S,
-        options: ClientOptions | None = None,
         remedies: Remedies | None = None,
+        **options: Unpack[ClientOptions],
     ) -> None:
-        """``options`` are a client's: its authentication and TLS are used. Raises InvalidValue."""
+        """``url`` is ``http[s]://host[:8080][,host...]``; ``timeout_s`` is that of each request.
+
+        ``options`` are those of ``Client``, of which authentication and TLS are used; ``remedies``
+        is what errors advise. Raises InvalidValue.
+        """
         parsed = ServiceUrl.parse(url) if url.startswith(("http://", "https://")) else None
         if parsed is None:
             raise InvalidValue(
@@ -121,7 +127,7 @@ class AdminApi:
         self._bases = [f"{parsed.scheme}://{address}" for address in parsed.addresses]
         self._timeout_s = timeout_s
         self._remedies = remedies or Remedies()
-        config = ClientConfig(service_url=_TLS, **(options or {}))
+        config = ClientConfig(service_url=_TLS, **options)
         self._credentials = Credentials(config.authentication)
         self._tls = Tls(config)
 
@@ -134,7 +140,11 @@ class AdminApi:
         query: Query | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AdminAnswer:
-        """``path`` is what follows the address: ``/admin/v2/tenants``, its names encoded."""
+        """Ask, and return the answer.
+
+        ``path`` is what follows the address, ``/admin/v2/tenants``, its names encoded as
+        ``topic_path`` does. ``query`` is what follows its question mark.
+        """
         with self.opened(method, path, body, query=query, headers=headers) as answer:
             data = answer.read(ANSWER_SIZE_MAX + 1)
             if len(data) > ANSWER_SIZE_MAX:
@@ -144,14 +154,19 @@ class AdminApi:
             return AdminAnswer(answer.status, dict(answer.headers.items()), data)
 
     def get(self, path: str, **query: object) -> Any:
-        """The value of the answer, as ``AdminAnswer.value``."""
+        """Ask by GET; the value of the answer. ``query`` is what follows the question mark."""
         return self.ask("GET", path, query=query).value()
 
     def send(self, method: str, path: str, value: object = None, **query: object) -> Any:
-        """Send a value as JSON; None sends no body. The answer's value."""
+        """Send a value as JSON, by PUT, POST or DELETE; None sends no body. The answer's value."""
         body = None if value is None else json.dumps(value).encode()
         headers = {"Content-Type": "application/json"}
         return self.ask(method, path, body, query=query, headers=headers).value()
+
+    @staticmethod
+    def topic_path(topic: str) -> str:
+        """``persistent/tenant/namespace/name``, encoded, as paths have it. Raises InvalidName."""
+        return topic_path(topic)
 
     @contextmanager
     def opened(

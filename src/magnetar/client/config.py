@@ -30,23 +30,23 @@ class ClientConfig:
     listener_name: str | None = None  # Which of the addresses that brokers advertise is meant.
     tls_trust_certs_file: str | None = None  # PEM. None: whom the system trusts.
     tls_certificate_file: str | None = None  # PEM: the client's own, for mutual TLS.
-    tls_key_file: str | None = None
-    tls_verify_hostname: bool = True
+    tls_key_file: str | None = None  # PEM: its private key.
+    tls_verify_hostname: bool = True  # The certificate must be for the host that was asked.
     tls_allow_insecure: bool = False  # Any certificate will do: no protection from a false broker.
     tls_minimum_version: str = "TLSv1.2"  # Or "TLSv1.3".
     operation_timeout_s: float = 30.0  # For a request, or a first attempt with its retries.
     connection_timeout_s: float = 10.0  # For TCP and the handshake together.
     first_connection_timeout_s: float = 0.0  # Who never answered is tried again for so long.
     keep_alive_interval_s: float = 30.0  # A silent broker is given up after twice this time.
-    connections_per_broker: int = 1
+    connections_per_broker: int = 1  # TCP connections that producers and consumers share.
     connection_idle_max_s: float = 180.0  # One that nobody uses is closed; 0 for never.
-    lookup_redirects_max: int = 20
+    lookup_redirects_max: int = 20  # Brokers that may send a lookup on before it fails.
     partitions_refresh_s: float = 60.0  # How often new partitions are looked for; 0 for never.
     stats_interval_s: float = 0.0  # Producers and consumers log a line so often; 0 for never.
     listener_threads: int = 1  # Of a blocking client, for its listeners.
     memory_limit_bytes: int = 64 * 1024 * 1024  # Unanswered, of all producers; 0: no limit.
-    backoff_first_s: float = 0.1
-    backoff_max_s: float = 60.0
+    backoff_first_s: float = 0.1  # The wait before a second attempt; it doubles with each.
+    backoff_max_s: float = 60.0  # The longest wait between two attempts.
 
     def __post_init__(self) -> None:
         check_text("service_url", self.service_url)

@@ -76,7 +76,7 @@ class Instance:
         self._stopping = threading.Event()
         self.metrics = InstanceMetrics()
         self._lines = LogLines(config, instance_id)
-        admin = None if admin_url is None else ClientAdminApi(admin_url, options=settings.options())
+        admin = None if admin_url is None else ClientAdminApi(admin_url, **settings.options())
         self._state = StateTopic(client, config, instance_id, admin=admin)
         self._processor = Processor(
             config,

@@ -85,7 +85,7 @@ class AdminApi:
         api = admin_api.AdminApi(
             self.url,
             timeout_s=self.timeout_s,
-            options=self.client.options(),
+            **self.client.options(),
             remedies=_REMEDIES,
         )
         try:

@@ -120,7 +120,7 @@ class Connection:
         if self.given.get("tls_trust_cert_path") and not url.startswith("https:"):
             raise InvalidValue(f"--tls-trust-cert-path is for https://, and the API is at {url}")
         remedies = Remedies(AWAY, UNKNOWN, FORBIDDEN, untrusted=UNTRUSTED, port=PORT)
-        return AdminApi(url, timeout_s=timeout_s, options=self.options, remedies=remedies)
+        return AdminApi(url, timeout_s=timeout_s, **self.options, remedies=remedies)
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Each setting by its key in client.conf, its value, and where it comes from.

@@ -137,7 +137,7 @@ def test_a_refusal_is_an_error_of_its_kind(status, body, kind, says):
 
 def test_credentials_that_are_refused_are_not_asked_for():
     with web((401, {}, b'{"reason": "expired"}')) as (url, _):
-        api = AdminApi(url, options={"authentication": AuthenticationToken("x")})
+        api = AdminApi(url, authentication=AuthenticationToken("x"))
         with pytest.raises(NotAuthenticated, match=r"^expired \([^)]*\)$"):
             api.get("/x")
 

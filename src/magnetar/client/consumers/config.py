@@ -43,16 +43,17 @@ class ConsumerCryptoFailureAction(Enum):
 class ConsumerConfig:
     """How a consumer receives and acknowledges. Raises InvalidValue."""
 
-    type: SubscriptionType = SubscriptionType.EXCLUSIVE
+    type: SubscriptionType = SubscriptionType.EXCLUSIVE  # How consumers share the messages.
     initial_position: InitialPosition = InitialPosition.LATEST  # Where a new subscription begins.
     durable: bool = True  # False: the subscription ends with its last consumer.
     create_topic: bool = True  # If the broker allows it; False: TopicNotFound, but for lists.
+    # Which topics a pattern takes in.
     regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PERSISTENT_ONLY
-    topics_refresh_s: float = (
-        60.0  # How often topics of a pattern or list are looked for; 0: never.
-    )
+    # How often topics of a pattern or list are looked for; 0: never.
+    topics_refresh_s: float = 60.0
     name: str | None = None  # None: ten random hex digits.
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
+    # Kept with the subscription, when it is made.
     subscription_properties: Mapping[str, str] = field(default_factory=dict)
     priority_level: int = 0  # 0 is served first; Shared and Failover.
     key_shared_policy: KeySharedPolicy | None = None  # None: the broker splits the keys.
@@ -75,12 +76,14 @@ class ConsumerConfig:
     dead_letter_policy: DeadLetterPolicy | None = None  # Where messages go that come too often.
     enable_retry: bool = False  # Receive from the retry topic, too: for ``reconsume_later``.
     join_chunks: bool = True  # False: each chunk is received by itself, still compressed.
-    chunked_messages_max: int = 100  # Chunked messages put together at the same time. For one more
-    ack_oldest_incomplete: bool = False  # the oldest is asked for again, or (True) acknowledged.
-    chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
-    redeliver_incomplete: bool = False  # acknowledged, or (True) asked for again.
+    chunked_messages_max: int = 100  # Chunked messages put together at the same time.
+    # Where there is one more, the oldest is asked for again, or (True) acknowledged.
+    ack_oldest_incomplete: bool = False
+    chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up.
+    redeliver_incomplete: bool = False  # That is to acknowledge it, or (True) to ask for it again.
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
     crypto_key_reader: CryptoKeyReader | None = None  # Finds private keys for encrypted messages.
+    # What becomes of messages that cannot be decrypted.
     crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
     interceptors: Sequence[ConsumerInterceptor] = ()  # See every message, in this order.
 

@@ -41,24 +41,26 @@ class ProducerConfig:
     name: str | None = None  # None: the broker makes one up.
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
     access_mode: ProducerAccessMode = ProducerAccessMode.SHARED  # Who else may send to the topic.
-    batching: bool = True
-    batch_messages_max: int = 1000
+    batching: bool = True  # Several messages travel and are stored as one entry.
+    batch_messages_max: int = 1000  # A batch of so many leaves at once.
     batch_bytes_max: int = 128 * 1024  # A message this big or bigger goes alone.
     batch_delay_s: float = 0.001  # A batch leaves this long after its first message.
     batch_by_key: bool = False  # One batch per key: what Key_Shared consumers need.
-    compression: CompressionType = CompressionType.NONE
+    compression: CompressionType = CompressionType.NONE  # Of whole batches.
     chunking: bool = False  # Split a message beyond the broker's maximum over several entries.
     max_pending_messages: int = 50_000  # Per partition; beyond it send() waits.
-    max_pending_bytes: int = 64 * 1024 * 1024  # The same in bytes.
+    max_pending_bytes: int = 64 * 1024 * 1024  # The same, in bytes of payload.
     max_pending_messages_across_partitions: int = 0  # Shared out evenly; 0: the same for each.
     block_if_queue_full: bool = True  # False: send() and the like do not wait for room: QueueFull.
     send_timeout_s: float = 30.0  # A message without receipt by then has failed; 0 for never.
     initial_subscription: str | None = None  # Made with the topic, so that it keeps what is sent.
     initial_sequence_id: int | None = None  # None: after the last one the broker knows.
+    # Which partition gets a message without a key; or a function of message and partitions.
     routing: RoutingMode | CustomRouter = RoutingMode.ROUND_ROBIN
-    hashing: HashingScheme = HashingScheme.JAVA_STRING
+    hashing: HashingScheme = HashingScheme.JAVA_STRING  # Which partition a key belongs to.
     encryption_keys: Sequence[str] = ()  # The names of those who may read; none: in clear.
     crypto_key_reader: CryptoKeyReader | None = None  # Finds their public keys.
+    # What becomes of messages where a public key is not to be had.
     crypto_failure_action: ProducerCryptoFailureAction = ProducerCryptoFailureAction.FAIL
     interceptors: Sequence[ProducerInterceptor] = ()  # See every message, in this order.
 

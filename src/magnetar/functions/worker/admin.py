@@ -26,7 +26,7 @@ class Admin:
 
     def __init__(self, url: str, options: ClientOptions | None = None) -> None:
         """``options`` are a client's: it is asked with its credentials."""
-        self._api = AdminApi(url, timeout_s=TIMEOUT_S, options=options)
+        self._api = AdminApi(url, timeout_s=TIMEOUT_S, **(options or {}))
 
     async def prepare(self, namespace: str) -> None:
         """Make a namespace, unless it is there, in which everything stays that is written."""

@@ -18,7 +18,7 @@ class States:
     def __init__(self, service_url: str, admin_url: str, **options: Unpack[ClientOptions]) -> None:
         """``options`` are those of a client."""
         self._service_url = service_url
-        self._admin = AdminApi(admin_url, options=options)
+        self._admin = AdminApi(admin_url, **options)
         self._options = options
 
     async def get(self, config: FunctionConfig, key: str) -> dict[str, Any] | None:
