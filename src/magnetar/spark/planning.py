@@ -5,9 +5,9 @@ there is of a partition cannot be told from ids (a ledger's length and a batch's
 them), so a limit is shared out first, and the shares are then measured by reading (``topics.py``).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from magnetar.errors import EntryNotFound, InvalidValue
 from magnetar.model.names import TopicName
@@ -139,12 +139,17 @@ def lost(start: Offsets, last: Mapping[str, Offset | None]) -> dict[str, str]:
     return said
 
 
-def shares(total: int, waiting: int) -> list[int]:
-    """Share out a limit between ``waiting`` partitions, evenly, but at least one message each."""
-    if not waiting:
-        return []
-    each, rest = divmod(total, waiting)
-    return [max(1, each + (index < rest)) for index in range(waiting)]
+def shares(total: int, sizes: Sequence[float]) -> list[int]:
+    """Share out a limit in proportion to what waits in each partition, but at least one each."""
+    beyond_one = total - len(sizes)
+    whole = sum(sizes)
+    if beyond_one <= 0 or not whole:
+        each, rest = divmod(max(total, len(sizes)), max(len(sizes), 1))
+        return [each + (index < rest) for index in range(len(sizes))]
+    # The ends of the shares, laid side by side, are rounded: so they make up the whole.
+    exact = [max(total * size / whole - 1, 0.0) for size in sizes]
+    ends = [round(end * beyond_one / sum(exact)) for end in accumulate(exact, initial=0.0)]
+    return [1 + end - start for start, end in pairwise(ends)]
 
 
 def _is_offset(place: str) -> bool:

@@ -53,6 +53,7 @@ READ_OPTIONS = (
     "subscriptionPrefix",
     "maxMessagesPerTrigger",
     "maxBytesPerTrigger",
+    "triggerOrder",
     "columns",
     *VALUE_OPTIONS,
     "history",
@@ -66,7 +67,10 @@ _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscription
 _STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
 _ENDS = ("endingOffsets", "endingTime", "endingTimestamp")
 _BATCH_OPTIONS = _ENDS
-_STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger", "maxBytesPerTrigger")
+_LIMITS = ("maxMessagesPerTrigger", "maxBytesPerTrigger")
+_STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, *_LIMITS, "triggerOrder")
+_BY_BACKLOG = "backlog"
+_BY_EVENT_TIME = "eventTime"
 
 NamedOffsets = str | Mapping[str, str]
 """A place, or a place by topic or partition: ``earliest``, ``latest``, ``@`` time, or an offset.
@@ -87,6 +91,7 @@ class ReadOptions(Connection):
     subscription_prefix: str
     messages_per_trigger_max: int | None
     bytes_per_trigger_max: int | None
+    oldest_event_first: bool  # What a limit takes; else of each partition by its backlog.
     partitions_min: int | None
     pulsar_spark_columns: bool
     values: ValueOptions
@@ -115,6 +120,7 @@ class ReadOptions(Connection):
             subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
             messages_per_trigger_max=count(given, "maxMessagesPerTrigger"),
             bytes_per_trigger_max=count(given, "maxBytesPerTrigger"),
+            oldest_event_first=_oldest_event_first(given),
             partitions_min=count(given, "minPartitions"),
             pulsar_spark_columns=pulsar_spark_columns(options),
             values=value_options(options),
@@ -166,6 +172,18 @@ def _history(given: Mapping[str, str], *, streaming: bool) -> bool:
     if others:
         raise InvalidValue(f"option history=auto has our columns: remove {' and '.join(others)}")
     return True
+
+
+def _oldest_event_first(given: Mapping[str, str]) -> bool:
+    said = given.get("triggerOrder", _BY_BACKLOG)
+    if said not in (_BY_BACKLOG, _BY_EVENT_TIME):
+        raise InvalidValue(
+            f"option triggerOrder is '{said}': it has to be {_BY_BACKLOG}, by which each partition "
+            f"has a share of the limit, or {_BY_EVENT_TIME}, for the oldest events first"
+        )
+    if "triggerOrder" in given and not any(name in given for name in _LIMITS):
+        raise InvalidValue(f"option triggerOrder is for a limit: set {' or '.join(_LIMITS)}")
+    return said == _BY_EVENT_TIME
 
 
 def _check_meant(given: Mapping[str, str], streaming: bool) -> None:  # noqa: FBT001 - one of two

@@ -8,9 +8,10 @@ that the broker keeps what was not read and shows how far behind a query is.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -29,7 +30,7 @@ from magnetar.spark.batch_reader import RangePartition, checked, rows_of
 from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.ledger_parts import LedgerParts
-from magnetar.spark.limit import Limit, Measure
+from magnetar.spark.limit import Backlog, Limit, Measure, oldest_first
 from magnetar.spark.offsets import (
     MESSAGES_BEHIND,
     SUBSCRIPTION_BACKLOG,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from magnetar.spark.values.plan import ValuePlan
 
 log = logging.getLogger(__name__)
+
+_SAMPLE: Final = Limit(100, None)
+"""What is read of a partition to learn how many messages, and bytes, its entries have."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -154,14 +158,51 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _limited(
         self, begin: Mapping[str, Offset], end: Mapping[str, Offset], limit: Limit
     ) -> dict[str, Offset]:
-        """``end``, no further away than the limit; each partition gets its share."""
-        limited = {**end}
+        """``end``, no further away than the limit, which the partitions share."""
         waiting = _ranges(begin, end)
-        for wanted, share in zip(waiting, limit.shared(len(waiting)), strict=True):
-            reader = RangeReader.of(self._options, rows_max=share.messages_max)
-            measured = self._measured[wanted.topic] = reader.measure(wanted, share)
-            limited[wanted.topic] = measured.end or wanted.upto
-        return limited
+        if self._options.oldest_event_first:
+            found = self._oldest_first(waiting, limit)
+        else:
+            shared = limit.shared(self._backlogs(waiting))
+            found = {
+                wanted.topic: self._reader(share).measure(wanted, share)
+                for wanted, share in zip(waiting, shared, strict=True)
+            }
+        self._measured.update(found)
+        return {**end, **{each.topic: found[each.topic].end or each.after for each in waiting}}
+
+    def _backlogs(self, waiting: Sequence[Range]) -> list[Backlog]:
+        """About how much each range holds: its entries, by what those measured before had.
+
+        Batches differ between producers: of a partition that was never measured some are now.
+        """
+        if len(waiting) < 2:
+            return [Backlog(1, 1)] * len(waiting)
+        found = []
+        for wanted in waiting:
+            if wanted.topic not in self._measured:
+                self._measured[wanted.topic] = self._reader(_SAMPLE).measure(wanted, _SAMPLE)
+            client = client_for(self._options)
+            entries = topics.entries_between(client, wanted.topic, wanted.after, wanted.upto)
+            found.append(self._measured[wanted.topic].backlog(wanted, entries))
+        return found
+
+    def _oldest_first(self, waiting: Sequence[Range], limit: Limit) -> dict[str, Measure]:
+        """Read all ranges side by side, as far as the limit goes."""
+        each_max = limit.messages_max and limit.messages_max // max(len(waiting), 1) + 1
+        reader = self._reader(Limit(each_max, None))
+        with ExitStack() as reads_open:
+            reads = [reads_open.enter_context(closing(reader.read(each))) for each in waiting]
+            taken = oldest_first([chain.from_iterable(read) for read in reads], limit)
+        found = {}
+        for wanted, (measure, ended) in zip(waiting, taken, strict=True):
+            found[wanted.topic] = measure
+            if ended:
+                measure.end = wanted.upto
+        return found
+
+    def _reader(self, limit: Limit) -> RangeReader:
+        return RangeReader.of(self._options, rows_max=limit.messages_max)
 
     def _behind(self, name: str, last: Offset) -> int:
         """How many messages the planned micro-batch leaves for later ones."""

@@ -1,10 +1,13 @@
+from types import SimpleNamespace
+
 import pytest
 
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Delivery
 from magnetar.model.position import Position
-from magnetar.spark.limit import Limit, Measure
-from magnetar.spark.offsets import Offset
+from magnetar.spark.limit import Backlog, Limit, Measure, oldest_first
+from magnetar.spark.offsets import NOTHING_READ, Offset
+from magnetar.spark.planning import Range
 
 
 def batches(*sizes, of=10):
@@ -43,10 +46,54 @@ def test_the_first_limit_that_is_reached_ends_it(messages_max, bytes_max, end, m
     assert (measure.end, measure.messages, goes_on) == (end, messages, within)
 
 
-def test_a_limit_is_shared_out():
-    assert Limit(7, None).shared(2) == [Limit(4, None), Limit(3, None)]
-    assert Limit(None, 1).shared(2) == [Limit(None, 1), Limit(None, 1)]
-    assert Limit(9, 90).shared(3) == [Limit(3, 30)] * 3
+def test_a_limit_is_shared_out_by_what_waits():
+    each = Backlog(1, 1)
+    assert Limit(7, None).shared([each] * 2) == [Limit(3, None), Limit(4, None)]
+    assert Limit(None, 1).shared([each] * 2) == [Limit(None, 1), Limit(None, 1)]
+    assert Limit(9, 90).shared([Backlog(200, 10), Backlog(100, 80)]) == [Limit(6, 10), Limit(3, 80)]
+
+
+@pytest.mark.parametrize(
+    ("after", "upto", "entries", "backlog"),
+    [
+        (NOTHING_READ, Offset(7, 5, 3), 5, Backlog(20, 200)),
+        (Offset(7, 1, 1), Offset(7, 5, 3), 4, Backlog(18, 160)),
+        (Offset(7, 1, 1), Offset(7, 1, 3), 0, Backlog(2, 1)),
+    ],
+)
+def test_a_backlog_is_what_is_left_of_an_entry_and_others_by_the_mean(
+    after, upto, entries, backlog
+):
+    measure, _ = measured(Limit(6, None), 4, 4)
+    assert measure.backlog(Range("t", after, upto), entries) == backlog
+
+
+def test_where_nothing_was_measured_an_entry_is_a_message():
+    wanted = Range("t", NOTHING_READ, Offset(7, 2))
+    assert Measure(Limit(1, None)).backlog(wanted, 3) == Backlog(3, 3)
+
+
+def at(times_ms, size=0):
+    for entry, time_ms in zip(batches(*[size] * len(times_ms)), times_ms, strict=True):
+        said = {"event_time_ms": time_ms, "publish_time_ms": 1, "key": None, "key_b64": False}
+        entry.delivery.metadata = SimpleNamespace(**said)
+        yield entry
+
+
+@pytest.mark.parametrize(
+    ("limit", "ends"),
+    [
+        (Limit(1, None), [(7, 0), None]),
+        (Limit(4, None), [(7, 1), (7, 1)]),
+        (Limit(None, 45), [(7, 1), (7, 1)]),
+        (Limit(6, None), [(7, 1), (7, 3)]),
+        (Limit(9, None), ["all", "all"]),
+    ],
+)
+def test_the_oldest_event_goes_first(limit, ends):
+    taken = oldest_first([at([10, 13, 60]), at([11, 12, 14, 15])], limit)
+    said = ["all" if ended else one.end and one.end[:2] for one, ended in taken]
+    assert said == ends
 
 
 @pytest.mark.parametrize(

@@ -122,17 +122,23 @@ def test_a_partition_that_is_gone_is_data_loss():
     assert lost({"a": Offset(9, 5)}, {}) == {"a": "it was read up to 9:5:-1 and is gone"}
 
 
-@given(st.integers(1, 10**9), st.integers(1, 1000))
-def test_shares_are_even_and_leave_nobody_out(total, waiting):
-    parts = shares(total, waiting)
-    assert len(parts) == waiting
-    assert max(parts) - min(parts) <= 1
+@given(st.integers(1, 10**9), st.lists(st.integers(1, 10**12), min_size=1, max_size=100))
+def test_shares_are_in_proportion_and_leave_nobody_out(total, sizes):
+    parts = shares(total, sizes)
+    assert sum(parts) == max(total, len(sizes))
     assert min(parts) >= 1
-    assert sum(parts) == max(total, waiting)
+    if total * min(sizes) >= sum(sizes):
+        for part, size in zip(parts, sizes, strict=True):
+            assert abs(part - total * size / sum(sizes)) <= 1
 
 
-def test_nobody_waits_for_a_share():
-    assert shares(10, 0) == []
+def test_what_is_shared_out():
+    assert shares(10, []) == []
+    assert shares(100, [900, 100]) == [90, 10]
+    assert shares(7, [1, 1]) == [3, 4]
+    assert shares(4, [1, 10**6]) == [1, 3]
+    assert shares(1, [1, 10**6]) == [1, 1]
+    assert shares(4, [0, 0]) == [2, 2]
 
 
 A, B = "persistent://public/default/a", "persistent://public/default/b"

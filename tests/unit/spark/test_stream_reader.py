@@ -110,17 +110,46 @@ def test_a_limit_is_exact_and_batches_are_divided(reader, send):
     assert found == [list(range(7)), list(range(7, 14)), list(range(14, 20))]
 
 
+def limited(reader, most):
+    """What each micro-batch has, as Spark asks for them one after the other."""
+    start = reader.initialOffset()
+    while (end := reader.latestOffset(start, ReadMaxRows(most))) != start:
+        yield values(reader, start, end)
+        start = end
+
+
 def test_a_limit_is_shared_out(reader, send, topic, magnetar_broker):
     create_partitioned_topic(magnetar_broker.web_url, TopicName.parse(topic), 3)
     send(range(100))
-    stream = reader()
-    start = stream.initialOffset()
-    found = []
-    while (end := stream.latestOffset(start, ReadMaxRows(10))) != start:
-        found.append(values(stream, start, end))
-        start = end
+    found = list(limited(reader(), 10))
     assert max(map(len, found)) <= 10
     assert sorted(chain.from_iterable(found)) == list(range(100))
+
+
+def uneven(client, topic, web_url):
+    """Partitions of the same 3,600 seconds: one has ten times the events, in larger batches."""
+    create_partitioned_topic(web_url, TopicName.parse(topic), 2)
+    for partition, count, batch in ((0, 3600, 30), (1, 360, 1)):
+        times = [second * (3600 // count) for second in range(count)]
+        with client.create_producer(
+            f"{topic}-partition-{partition}", batch_messages_max=batch
+        ) as p:
+            p.send_many([OutgoingMessage(b"%d" % at, event_time_ms=1 + at * 1000) for at in times])
+
+
+@pytest.mark.parametrize("case", [("backlog", 200), ("eventTime", 40)])
+def test_uneven_partitions_go_on_side_by_side(reader, client, topic, magnetar_broker, case):
+    order, late_max = case
+    uneven(client, topic, magnetar_broker.web_url)
+    seen = late = -1
+    found = []
+    for seconds in limited(reader(maxMessagesPerTrigger="500", triggerOrder=order), 500):
+        late = max(late, seen - min(seconds))  # What a watermark without delay would drop.
+        seen = max(seen, *seconds)
+        found += seconds
+        assert len(seconds) <= 500
+    assert sorted(found) == sorted([*range(3600), *range(0, 3600, 10)])
+    assert late <= late_max
 
 
 def test_all_available_means_all_whatever_the_limit(reader, send, topic):
