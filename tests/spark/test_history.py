@@ -1,15 +1,32 @@
 """What was offloaded and what was not is read as one topic, exactly."""
 
+from dataclasses import dataclass
+
 import pytest
 from offload.conftest import SETTINGS
 from pyspark.errors import PySparkException
 from support.admin import ask
 
 from magnetar.client import blocking
+from magnetar.schemas import avro
 from magnetar.spark.history import history
 from magnetar.testing.local_broker import BrokerThread
 
 TOPIC = "persistent/public/default/sales"
+TYPED = "persistent/public/default/typed"
+
+
+@dataclass
+class Order:
+    id: int
+    customer: str
+
+
+def offload(broker, topic, last):
+    place = {"ledgerId": last.ledger_id, "entryId": 0}
+    ask(broker, "PUT", f"{topic}/offload", place)
+    while ask(broker, "GET", f"{topic}/offload")["status"] == "RUNNING":
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -24,18 +41,50 @@ def offloaded(tmp_path_factory):
         ):
             for number in range(45):
                 last = producer.send(b"%d" % number, key=f"k{number % 3}")
-            place = {"ledgerId": last.ledger_id, "entryId": 0}
-            ask(broker, "PUT", f"{TOPIC}/offload", place)
-            while ask(broker, "GET", f"{TOPIC}/offload")["status"] == "RUNNING":
-                pass
+            offload(broker, TOPIC, last)
+            with client.create_producer("typed", schema=avro.AvroSchema(Order)) as orders:
+                sent = [Order(number, f"ann {number}") for number in range(25)]
+                last = [orders.send(order) for order in sent][-1]
+            offload(broker, TYPED, last)
         yield broker
 
 
 def read(spark, broker, **options):
-    given = {"service.url": broker.service_url, "topic": "sales"}
+    given = {"service.url": broker.service_url, "topic": "sales", **options}
     if "history" in options:
         given["admin.url"] = broker.web_url
-    return spark.read.format("pulsar").options(**given, **options).load()
+    return spark.read.format("pulsar").options(**given).load()
+
+
+@pytest.mark.parametrize("how", [{"schema": "registry"}, {"columns": "pulsar-spark"}])
+def test_files_have_values_of_types_and_other_columns(spark, offloaded, how):
+    typed = read(spark, offloaded, topic="typed", **how)
+    stitched = read(spark, offloaded, topic="typed", history="auto", **how)
+    assert stitched.schema == typed.schema
+    field = "value.customer" if "schema" in how else "customer"
+    found = stitched.select(field).collect()
+    assert sorted(found) == sorted(typed.select(field).collect())
+    assert {row.customer for row in found} == {f"ann {number}" for number in range(25)}
+    tasks = stitched.selectExpr("spark_partition_id()").distinct()
+    assert tasks.count() == 3, "a file each, and the rest"
+
+
+def test_a_stream_reads_files(spark, offloaded, tmp_path):
+    given = {"service.url": offloaded.service_url, "admin.url": offloaded.web_url}
+    given |= {"topic": "sales", "startingOffsets": "earliest", "history": "auto"}
+    stream = spark.readStream.format("pulsar").options(**given, maxMessagesPerTrigger="25").load()
+    found = []
+
+    def take(rows, _number):
+        values = rows.selectExpr("value", "spark_partition_id() as task").collect()
+        found.append(([int(row.value) for row in values], len({row.task for row in values})))
+
+    query = stream.writeStream.foreachBatch(take).trigger(availableNow=True)
+    query.start(checkpointLocation=str(tmp_path)).awaitTermination(90)
+    assert [(sorted(values), tasks) for values, tasks in found] == [
+        (list(range(25)), 3),
+        (list(range(25, 45)), 3),
+    ]
 
 
 def test_files_and_the_tail_are_one_topic(spark, offloaded):
@@ -82,9 +131,7 @@ def place_of(row):
     ("options", "said"),
     [
         ({"history": "all"}, "history is 'all': it is auto, or none"),
-        ({"history": "auto", "columns": "pulsar-spark"}, "has our columns: remove columns"),
         ({"history": "auto", "admin.url": ""}, "set it to where the admin API is"),
-        ({"history": "none"}, "admin.url is for history=auto: leave it out"),
     ],
 )
 def test_what_cannot_be_is_refused(spark, offloaded, options, said):

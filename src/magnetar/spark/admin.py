@@ -12,18 +12,19 @@ from magnetar.spark.client_settings import ClientSettings, OfClient
 from magnetar.spark.stitching import LedgerCopy, StoredLedger
 
 _PAUSE_S: Final = 0.2
+_AWAY: Final = (Unreachable, NotReady)
+"""Nobody answers, or who answers is starting or stopping."""
 _REMEDIES: Final = admin_api.Remedies(
     "set admin.url", "it is asked with pulsar.client.authPluginClassName and authParams"
 )
 
 
-class _Away(NotReady):
-    """Nobody answers, or who answers is starting or stopping."""
-
-
 @dataclass(frozen=True, slots=True)
 class AdminApi:
-    """Where it is, and how it is asked: with the client's credentials and TLS settings."""
+    """Where it is, and how it is asked: with the client's credentials and TLS settings.
+
+    Every method raises as those of ``client.admin_api`` do.
+    """
 
     url: str
     timeout_s: float
@@ -33,7 +34,7 @@ class AdminApi:
     def deduplicates(self, topic: str) -> bool:
         """Whether the broker drops what producers of a loaded topic send again.
 
-        Waits for a broker that is away, as for its other answers. Raises NotReady.
+        Waits for a broker that is away, as for its other answers.
         """
         stats = self._ask_until_there(f"{admin_api.topic_path(topic)}/stats")
         return bool(stats["deduplicationStatus"] == "Enabled")
@@ -46,13 +47,13 @@ class AdminApi:
         whole = admin_api.topic_path(str(TopicName.parse(topic).partitioned_name))
         try:
             return bool(self._ask_until_there(f"{whole}/maxMessageSize"))
-        except _Away:
+        except _AWAY:
             raise
-        except NotReady:
+        except MagnetarError:
             return True
 
     def keeps(self, topic: str) -> bool:
-        """Whether a subscription or retention keeps messages of a topic. Raises NotReady."""
+        """Whether a subscription or retention keeps messages of a topic."""
         path = admin_api.topic_path(topic)
         partitions = self._ask(f"{path}/partitions")["partitions"]
         stats = "partitioned-stats" if partitions else "stats"
@@ -63,10 +64,7 @@ class AdminApi:
         return any(kept.get(name) for name in ("retentionTimeInMinutes", "retentionSizeInMB"))
 
     def ledgers(self, topic: str) -> list[StoredLedger]:
-        """The ledgers of a topic or partition, and where those are that were offloaded.
-
-        Raises NotReady.
-        """
+        """The ledgers of a topic or partition, and where those are that were offloaded."""
         said = self._ask(f"{admin_api.topic_path(topic)}/internalStats")
         return [_ledger(each) for each in said["ledgers"]]
 
@@ -76,7 +74,7 @@ class AdminApi:
         while True:
             try:
                 return self._ask(path)
-            except _Away:
+            except _AWAY:
                 if not self.retry_forever and clock.now() > deadline:
                     raise
                 Event().wait(_PAUSE_S)  # Nobody tells when it is back.
@@ -88,12 +86,7 @@ class AdminApi:
             **self.client.options(),
             remedies=_REMEDIES,
         )
-        try:
-            return api.get(f"/admin/v2/{path}")
-        except (Unreachable, NotReady) as error:
-            raise _Away(str(error)) from error
-        except MagnetarError as error:
-            raise NotReady(str(error)) from error
+        return api.get(f"/admin/v2/{path}")
 
 
 def _ledger(said: Any) -> StoredLedger:

@@ -1,7 +1,7 @@
 """``spark.read.format("pulsar")``: what is between two offsets, in tasks for all cores."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -116,23 +116,25 @@ def rows_of(
     Where there was nothing to plan, Spark makes up a partition of its own: it has no rows.
     """
     arrow_schema = to_arrow_schema(schema, **_UTC)
-    if options.history:
-        from magnetar.spark.offloaded import FilePartition, rows_of_file  # noqa: PLC0415 - few do
-
-        if isinstance(partition, FilePartition):
-            with one_line():
-                yield from rows_of_file(partition.file, arrow_schema, options.rows_per_batch)
-            return
-    if not isinstance(partition, RangePartition):
-        return
+    received: Iterable[list[Entry]] = ()
     with one_line(), ExitStack() as closing:
+        if options.history:
+            from magnetar.spark import offloaded  # noqa: PLC0415 - few do
+
+            if isinstance(partition, offloaded.FilePartition):
+                received = offloaded.entries_of_file(partition.file)
+                if values is None and not options.pulsar_spark_columns:  # They are in the file.
+                    file, rows_max = partition.file, options.rows_per_batch
+                    yield from offloaded.rows_of_file(file, arrow_schema, rows_max)
+                    return
+        if isinstance(partition, RangePartition):
+            received = RangeReader.of(options).read(partition.wanted)
         make: Callable[[Sequence[Entry]], Iterator[pa.RecordBatch]]
         make = partial(_rows, arrow=arrow_schema)
         if values is not None:
             from magnetar.spark.values.reading import value_rows  # noqa: PLC0415 - few need it
 
             make = closing.enter_context(value_rows(values, options, schema, arrow_schema)).rows
-        received = RangeReader.of(options).read(partition.wanted)
         several = parts(chain.from_iterable(received), options.rows_per_batch)
         for rows in chain.from_iterable(map(make, several)):
             for start in range(0, rows.num_rows, options.rows_per_batch):

@@ -113,6 +113,11 @@ class Connection:
     client: OfClient
 
 
+def as_given(option: str) -> str:
+    """The name of an option that nobody knows, whose spelling is lost on the way through Spark."""
+    return f"'{option}'" + (" (Spark hands names on in lower case)" if option.islower() else "")
+
+
 def _known(option: str) -> str:
     lower = option[len(PREFIX) :].lower()
     name = _NAMES.get(lower)
@@ -125,5 +130,5 @@ def _known(option: str) -> str:
             if close
             else f"there are {', '.join((*_SETTINGS, _PLUGIN, _PARAMETERS))}"
         )
-        raise InvalidValue(f"unknown option '{option}': {remedy}")
+        raise InvalidValue(f"unknown option {as_given(option)}: {remedy}")
     return name

@@ -5,14 +5,20 @@ after a restart, is shown in the query's progress, and never that of another che
 """
 
 import logging
+import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from math import inf
 from typing import Final
 
+from magnetar.errors import MagnetarError
 from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import SUBSCRIPTION, Offset, Offsets, from_json
+from magnetar.spark.one_line import in_worker
 from magnetar.spark.read_options import NO_SUBSCRIPTION, ReadOptions
 from magnetar.spark.retaining_subscription import RetainingSubscription
 from magnetar.spark.topics import offset_of
@@ -36,10 +42,13 @@ class HeldPosition:
         self._backlog: dict[str, int] = {}
         self._asked_at = -inf
 
-    def begin(self, start: Offsets) -> None:
-        """A new query, or one that ended before its first micro-batch: ``start`` is its offset."""
-        self._decide(None, start)
-        self._unlogged = self.own_name is not None
+    def begin(self) -> str | None:
+        """A new query: the name of a subscription of its own, which it gets when it goes on."""
+        if self._options.subscription is None and self.own_name is None:
+            self.own_name = f"{self._options.subscription_prefix}-{uuid.uuid4().hex[:12]}"
+            self._unlogged = True
+            _when_ended(self.stop)
+        return self.own_name
 
     def resume(self, told: Mapping[str, str]) -> None:
         """``told``: what the checkpoint says up to where everything was done."""
@@ -48,7 +57,9 @@ class HeldPosition:
 
     def logged(self) -> None:
         """The checkpoint has an offset with the name."""
-        self._unlogged = False
+        if self._unlogged:
+            self._unlogged = False
+            _when_ended(None)
 
     def hold(self, topics: Iterable[str]) -> None:
         """Topics may be added while a query runs."""
@@ -90,8 +101,7 @@ class HeldPosition:
             return
         wanted = self._options.subscription
         if wanted is None:
-            prefix = self._options.subscription_prefix
-            self.own_name = in_checkpoint or f"{prefix}-{uuid.uuid4().hex[:12]}"
+            self.own_name = in_checkpoint or self.begin()
         if wanted == NO_SUBSCRIPTION:
             log.warning(
                 "spark.position_not_held: with subscription=none the broker may trim messages "
@@ -116,3 +126,15 @@ class HeldPosition:
             busy_timeout_s=timeout_s,
             topics_may_go=not self._options.fail_on_data_loss,
         )
+
+
+def _when_ended(stop: Callable[[], None] | None) -> None:
+    """Have ``stop`` called when Spark ends its worker, which it does by a signal."""
+    if in_worker():
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if stop is None else partial(_end, stop))
+
+
+def _end(stop: Callable[[], None], *_signal: object) -> None:
+    with suppress(MagnetarError):
+        stop()
+    os._exit(0)  # Spark no longer listens.

@@ -11,7 +11,7 @@ from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.spark.offsets import NOTHING_READ
 from magnetar.spark.pieces import LedgerPart, counts, divided
 from magnetar.spark.planning import Range
-from magnetar.spark.topics import PublishTimes
+from magnetar.spark.topics import PublishTimes, reader_at
 
 LEDGERS_MAX: Final = 100
 """Ledgers that are asked about, some 3 ms each; a range of more is divided by publish time."""
@@ -61,23 +61,13 @@ class LedgerParts:
         """The first entry that the range may have."""
         if wanted.after != NOTHING_READ:
             return Position(wanted.after.ledger_id, wanted.after.entry_id + 1)
-        with self._reader(wanted.topic, EARLIEST_MESSAGE) as reader:
+        with reader_at(self.client, wanted.topic, EARLIEST_MESSAGE) as reader:
             return reader.receive(_MESSAGE_WAIT_S).message_id.position
 
     def _end(self, topic: str, ledger_id: int) -> tuple[Position, Position]:
         """The last entry of a ledger that is not the topic's last, and the entry after it."""
         partition = TopicName.parse(topic).partition_index
-        with self._reader(topic, MessageId(ledger_id, _BEHIND_ALL, partition)) as reader:
+        with reader_at(self.client, topic, MessageId(ledger_id, _BEHIND_ALL, partition)) as reader:
             mark = reader.mark_delete_position()
             following = reader.receive(_MESSAGE_WAIT_S).message_id.position
         return mark or following, following
-
-    def _reader(self, topic: str, start: MessageId) -> blocking.Reader:
-        return self.client.create_reader(
-            topic,
-            start,
-            inclusive=True,
-            receiver_queue_size=1,
-            create_topic=False,
-            join_chunks=False,
-        )

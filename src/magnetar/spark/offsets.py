@@ -15,12 +15,14 @@ A batch may therefore be divided between two reads, and no message is in both or
 
 As JSON: ``{"persistent://public/default/orders-partition-0": "7:4:0", ...}``. Beside the topics the
 JSON may name the subscription that the query made for itself: Spark tells a source nothing of the
-query or of its checkpoint, so what has to be there after a restart goes through the offsets.
+query or of its checkpoint, so what has to be there after a restart goes through the offsets. Where
+the first micro-batch ends there is also where it begins: when that is run again, Spark asks anew
+where a query begins, which by then may be elsewhere.
 """
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from magnetar.errors import InvalidValue
 from magnetar.model.position import Position
@@ -74,6 +76,9 @@ NOTHING_READ = Offset(-1, -1, -1)
 SUBSCRIPTION = "subscription"
 """The key, among those of topics, of the query's own subscription. No topic's full name is so."""
 
+BEGIN = "begin"
+"""The key of where a query began, in the offsets at both ends of its first micro-batch."""
+
 MESSAGES_BEHIND = "messagesBehind"
 """The key of what a query's progress says about its lag, beside where topics end."""
 SUBSCRIPTION_BACKLOG = "subscriptionBacklog"
@@ -89,12 +94,12 @@ def to_json(offsets: Offsets, subscription: str | None = None) -> dict[str, str]
     return told if subscription is None else {**told, SUBSCRIPTION: subscription}
 
 
-def from_json(value: Mapping[str, str]) -> dict[str, Offset]:
+def from_json(value: Mapping[str, Any]) -> dict[str, Offset]:
     """The offsets of what ``to_json`` wrote. Raises InvalidValue."""
     return {topic: Offset.parse(text) for topic, text in value.items() if topic not in _NO_TOPICS}
 
 
-_NO_TOPICS = (SUBSCRIPTION, MESSAGES_BEHIND, SUBSCRIPTION_BACKLOG)
+_NO_TOPICS = (SUBSCRIPTION, BEGIN, MESSAGES_BEHIND, SUBSCRIPTION_BACKLOG)
 
 
 def covers(done: Offsets, wanted: Offsets) -> bool:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.model.names import TopicName
-from magnetar.spark.client_settings import PREFIX
+from magnetar.spark.client_settings import PREFIX, as_given
 
 TIMEOUT_S = 30.0
 _SPARKS_OWN = frozenset(
@@ -17,14 +17,14 @@ _SPARKS_OWN = frozenset(
 """Options that Spark itself reads from the same map, in lower case."""
 _ELSEWHERE = {
     "assign": "give a partition's name in the option topics",
-    "endingoffsetsbytimestamp": "endingTime, which takes JSON by topic, too",
+    "endingOffsetsByTimestamp": "endingTime, which takes JSON by topic, too",
     "kafka.bootstrap.servers": "service.url",
-    "maxoffsetspertrigger": "maxMessagesPerTrigger",
-    "startingoffsetsbytimestamp": "startingTime, which takes JSON by topic, too",
+    "maxOffsetsPerTrigger": "maxMessagesPerTrigger",
+    "startingOffsetsByTimestamp": "startingTime, which takes JSON by topic, too",
     "subscribe": "topic, or topics with commas between",
-    "subscribepattern": "topicsPattern",
+    "subscribePattern": "topicsPattern",
 }
-"""What other connectors call theirs, or have and this one has not, in lower case."""
+"""What other connectors call theirs, or have and this one has not."""
 
 
 def known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
@@ -36,17 +36,20 @@ def known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
         if lower in spelling:
             found[spelling[lower]] = value.strip()
         elif lower not in _SPARKS_OWN and not lower.startswith(PREFIX):
-            raise InvalidValue(f"unknown option '{name}': {_remedy(lower, spelling)}")
+            raise InvalidValue(_unknown(name, spelling))
     return found
 
 
-def _remedy(name: str, spelling: Mapping[str, str]) -> str:
-    close = difflib.get_close_matches(name, spelling, n=1, cutoff=0.8)
+def _unknown(name: str, spelling: Mapping[str, str]) -> str:
+    """What to write instead. Of names that nobody knows the spelling is lost."""
+    elsewhere = {other.lower(): other for other in _ELSEWHERE}
+    close = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=0.8)
     if close:
-        return f"did you mean '{spelling[close[0]]}'?"
-    if name in _ELSEWHERE:
-        return f"other connectors have it; here: {_ELSEWHERE[name]}"
-    return f"there are {', '.join(spelling.values())}"
+        return f"unknown option {as_given(name)}: did you mean '{spelling[close[0]]}'?"
+    if name.lower() in elsewhere:
+        other = elsewhere[name.lower()]
+        return f"unknown option '{other}': other connectors have it; here: {_ELSEWHERE[other]}"
+    return f"unknown option {as_given(name)}: there are {', '.join(spelling.values())}"
 
 
 def admin_url(given: Mapping[str, str]) -> str | None:
@@ -69,14 +72,15 @@ def service_url(given: Mapping[str, str]) -> str:
     return url
 
 
-def topic_name(text: str, option: str = "topic") -> str:
+def topic_name(text: str, option: str) -> str:
     try:
         name = TopicName.parse(text)
     except InvalidName as error:
         raise InvalidValue(f"option {option}: {error}") from error
     if not name.persistent:
         raise InvalidValue(
-            f"{name} keeps no messages: Spark reads and writes persistent topics only"
+            f"option {option}: {name} keeps no messages: Spark reads and writes persistent topics "
+            "only"
         )
     return str(name)
 

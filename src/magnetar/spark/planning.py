@@ -99,13 +99,17 @@ def times_between(first_ms: int, last_ms: int, count: int) -> list[int]:
 
 
 def advance(
-    start: Offsets, last: Mapping[str, Offset | None], *, fail_on_data_loss: bool
+    start: Offsets,
+    last: Mapping[str, Offset | None],
+    *,
+    fail_on_data_loss: bool,
+    asked_for: Callable[[str], bool],
 ) -> dict[str, Offset]:
     """Where a batch that begins at ``start`` may end, given each partition's last message.
 
     A partition without messages (None) stays where it is, and so does one that vanished. One that
     ends before ``start`` was deleted and made anew, and is read from its beginning. Where data may
-    not be lost, both raise EntryNotFound.
+    not be lost, both raise EntryNotFound, and say of one that is not ``asked_for`` any more that.
     """
     end = dict(start)
     for topic, offset in last.items():
@@ -120,20 +124,30 @@ def advance(
         end[topic] = offset if offset is not None and (anew or offset >= before) else before
     gone = [topic for topic in start if topic not in last]
     if gone and fail_on_data_loss:
+        topic = gone[0]
         raise EntryNotFound(
-            f"{gone[0]} was read up to {start[gone[0]]} and is gone. Start with a new checkpoint, "
-            "or set failOnDataLoss=false to go on without it"
+            f"{topic} {_went(topic, start[topic], asked_for)}. "
+            + ("Start" if asked_for(topic) else "Name it again, start")
+            + " with a new checkpoint, or set failOnDataLoss=false to go on without it"
         )
     return end
 
 
-def lost(start: Offsets, last: Mapping[str, Offset | None]) -> dict[str, str]:
+def _went(topic: str, before: Offset, asked_for: Callable[[str], bool]) -> str:
+    if asked_for(topic):
+        return f"was read up to {before} and is gone"
+    return f"was read up to {before} and is no longer asked for by the options of the query"
+
+
+def lost(
+    start: Offsets, last: Mapping[str, Offset | None], asked_for: Callable[[str], bool]
+) -> dict[str, str]:
     """What ``advance`` goes on without, where data may be lost: by topic, and in words."""
     said = {}
     for topic, before in start.items():
         offset = last.get(topic)
         if topic not in last:
-            said[topic] = f"it was read up to {before} and is gone"
+            said[topic] = f"it {_went(topic, before, asked_for)}"
         elif offset is not None and offset[:2] < before[:2]:
             said[topic] = f"it was read up to {before} and made anew; it is read up to {offset}"
     return said

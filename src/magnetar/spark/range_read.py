@@ -1,7 +1,7 @@
 """Reads one range of one partition: every message of it, once, or an error; never just fewer."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
@@ -9,8 +9,10 @@ from itertools import chain
 from typing import Final
 
 from magnetar.client import blocking
+from magnetar.client.consumers.config import ConsumerCryptoFailureAction
 from magnetar.client.consumers.entry import Entry
-from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
+from magnetar.client.encryption.keys import CryptoKeyReader, FileKeyReader
+from magnetar.errors import CryptoFailed, EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.chunks import NOT_BEGUN
 from magnetar.spark.columns import BATCH_BYTES_MAX
@@ -43,6 +45,7 @@ class RangeReader:
     rows_max: int
     timeout_s: float
     fail_on_data_loss: bool
+    key_reader: CryptoKeyReader | None = None
 
     @staticmethod
     def of(options: ReadOptions, *, rows_max: int | None = None) -> "RangeReader":
@@ -52,6 +55,7 @@ class RangeReader:
             rows_max=min(rows_max or options.rows_per_batch, options.rows_per_batch),
             timeout_s=options.timeout_s,
             fail_on_data_loss=options.fail_on_data_loss,
+            key_reader=FileKeyReader(private=options.private_key) if options.private_key else None,
         )
 
     def read(self, wanted: Range) -> Generator[list[Entry], None, None]:
@@ -132,6 +136,7 @@ class RangeReader:
                 entries = reader.receive_entries(self.rows_max, _WAIT_S, bytes_max=BATCH_BYTES_MAX)
                 if entries:
                     waited_s = 0.0
+                    self._check_decrypted(entries)
                     yield entries
                     continue
                 waited_s += _WAIT_S
@@ -144,6 +149,19 @@ class RangeReader:
                         f"{progress.reached}, though the range goes on to {wanted.upto}. If the "
                         "broker is only slow, raise the option timeoutSeconds"
                     )
+
+    def _check_decrypted(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if not entry.delivery.decrypted:
+                encryption = entry.delivery.metadata.encryption
+                assert encryption is not None, "it was not decrypted"
+                names = ", ".join(key.name for key in encryption.keys)
+                why = "not with the key of" if self.key_reader else "there is no key: set"
+                raise CryptoFailed(
+                    f"{entry.delivery.topic}: message {entry.last_id} is encrypted for {names}, "
+                    f"and {why} the option encryption.privateKey, the path of a private key in "
+                    "PEM, with {name} for the name of the key where there are several"
+                )
 
     def _check_start(self, wanted: Range) -> None:
         """The first message received lies after the one read last: is nothing trimmed between?"""
@@ -167,6 +185,8 @@ class RangeReader:
             receiver_queue_bytes_max=_AHEAD_BYTES_MAX,
             create_topic=False,
             join_chunks=False,
+            crypto_key_reader=self.key_reader,
+            crypto_failure_action=ConsumerCryptoFailureAction.CONSUME,  # To be told of it.
         )
 
     def _lost(self, what: str) -> None:

@@ -60,6 +60,7 @@ READ_OPTIONS = (
     "admin.url",
     "rowsPerBatch",
     "failOnDataLoss",
+    "encryption.privateKey",
     "timeoutSeconds",
     "retryForever",
 )
@@ -99,6 +100,7 @@ class ReadOptions(Connection):
     admin_url: str | None
     rows_per_batch: int
     fail_on_data_loss: bool
+    private_key: str | None  # The path of a file, with the name of the key for ``{name}`` in it.
 
     @staticmethod
     def parse(options: Mapping[str, str], *, streaming: bool | None) -> "ReadOptions":
@@ -124,10 +126,11 @@ class ReadOptions(Connection):
             partitions_min=count(given, "minPartitions"),
             pulsar_spark_columns=pulsar_spark_columns(options),
             values=value_options(options),
-            history=_history(given, streaming=bool(streaming)),
+            history=_history(given),
             admin_url=admin_url(given),
             rows_per_batch=count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=truth(given, "failOnDataLoss", default=True),
+            private_key=given.get("encryption.privateKey"),
             timeout_s=timeout_s(given),
             retry_forever=truth(given, "retryForever", default=False),
             client=ClientSettings.parse(options),
@@ -152,26 +155,14 @@ def value_options(options: Mapping[str, str]) -> ValueOptions:
     return ValueOptions.parse(options, registry_by_default=pulsar_spark_columns(options))
 
 
-def _history(given: Mapping[str, str], *, streaming: bool) -> bool:
+def _history(given: Mapping[str, str]) -> bool:
     """Whether files of ledgers are read. Raises InvalidValue."""
     said = given.get("history", NO_HISTORY)
     if said not in (NO_HISTORY, AUTO):
         raise InvalidValue(f"option history is '{said}': it is {AUTO}, or {NO_HISTORY}")
-    if said == NO_HISTORY:
-        if "admin.url" in given:
-            raise InvalidValue(
-                "option admin.url is for history=auto: leave it out, reading looks topics up at "
-                "service.url"
-            )
-        return False
-    if streaming:
-        raise InvalidValue("option history is for batch reads only: remove it")
-    if "admin.url" not in given:
+    if said == AUTO and "admin.url" not in given:
         raise InvalidValue("option history=auto: the admin API says where files are, set admin.url")
-    others = [name for name in ("columns", *VALUE_OPTIONS) if name in given]
-    if others:
-        raise InvalidValue(f"option history=auto has our columns: remove {' and '.join(others)}")
-    return True
+    return said == AUTO
 
 
 def _oldest_event_first(given: Mapping[str, str]) -> bool:
@@ -205,7 +196,7 @@ def _topics(given: Mapping[str, str]) -> tuple[tuple[str, ...], str | None]:
     if names[0] == "topicsPattern":
         return (), _pattern(value)
     parts = value.split(",") if names[0] == "topics" else [value]
-    return tuple(dict.fromkeys(topic_name(part.strip()) for part in parts)), None
+    return tuple(dict.fromkeys(topic_name(part.strip(), names[0]) for part in parts)), None
 
 
 def _pattern(text: str) -> str:
@@ -252,7 +243,7 @@ def _named(name: str, text: str, read: Callable[[str, str], str]) -> NamedOffset
         raise InvalidValue(f"option {name} is '{text}', which is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise InvalidValue(f"option {name}: the JSON has to be an object, by topic")
-    return {topic_name(topic): read(name, str(place)) for topic, place in value.items()}
+    return {topic_name(topic, name): read(name, str(place)) for topic, place in value.items()}
 
 
 def _everywhere(name: str, text: str) -> str:
@@ -264,9 +255,12 @@ def _everywhere(name: str, text: str) -> str:
     return text.lower()
 
 
-def _offset(_name: str, text: str) -> str:
+def _offset(name: str, text: str) -> str:
     if text not in (EARLIEST, LATEST):
-        Offset.parse(text)
+        try:
+            Offset.parse(text)
+        except InvalidValue as error:
+            raise InvalidValue(f"option {name}: {error}") from error
     return text
 
 

@@ -27,10 +27,12 @@ import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions import captured
 from pyspark.sql import SparkSession
 
 from magnetar.errors import InvalidValue, NotReady
 from magnetar.spark.java import REMEDY, find_java
+from magnetar.spark.one_line import show_causes_first
 from magnetar.spark.scripts import plain, plain_command
 from magnetar.spark.shipping import ship_connector
 from magnetar.spark.spark_home import INSTALLED, LOG_FILE, PID_FILE, spark_home
@@ -114,7 +116,7 @@ def session(
         )
     for name, value in {**ours, **(settings or {})}.items():
         builder = builder.config(name, value)
-    _print_no_errors()
+    _show_errors_briefly(over_connect=remote is not None)
     try:
         with warnings.catch_warnings():
             if remote is not None:  # The server here was started with them: they are set.
@@ -146,8 +148,13 @@ def _refuse_where_nothing_listens(remote: str) -> None:
             raise NotReady(f"no Spark Connect server answers at {remote}: {error}") from error
 
 
-def _print_no_errors() -> None:
-    """PySpark prints each error that it raises, with all of Java's lines, as JSON."""
+def _show_errors_briefly(*, over_connect: bool) -> None:
+    """PySpark also prints each error that it raises, with all of Java's lines, as JSON."""
+    show_causes_first(captured.CapturedException, captured.PythonException)
+    if over_connect:
+        from pyspark.errors.exceptions import connect  # noqa: PLC0415 - it needs grpc
+
+        show_causes_first(connect.SparkConnectGrpcException)
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
 

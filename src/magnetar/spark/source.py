@@ -13,9 +13,9 @@ import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from magnetar.errors import NotAllowed
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.spark.one_line import one_line
-from magnetar.spark.read_options import ReadOptions, pulsar_spark_columns, value_options
+from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA
 from magnetar.spark.write_options import WriteOptions
 
@@ -38,9 +38,9 @@ def _needs(version: tuple[int, int], what: str) -> None:
 
 
 class _Refused(DataSourceStreamReader):
-    """Says why when it is asked for offsets: what is raised before, these Sparks do not show."""
+    """Says why when it is asked for offsets: of what is raised before, Spark shows nothing."""
 
-    def __init__(self, reason: NotAllowed) -> None:
+    def __init__(self, reason: MagnetarError) -> None:
         self._reason = reason
 
     @one_line()
@@ -51,7 +51,7 @@ class _Refused(DataSourceStreamReader):
         raise self._reason
 
     @one_line()
-    def latestOffset(self) -> dict[str, str]:  # type: ignore[override]  # As these Sparks call it.
+    def latestOffset(self) -> dict[str, str]:  # type: ignore[override]  # The oldest way, which all Sparks have.
         raise self._reason
 
 
@@ -66,12 +66,12 @@ class PulsarDataSource(DataSource):
 
     @one_line()
     def schema(self) -> StructType:
-        if value_options(self.options).registry:
-            # Spark pickles this instance behind this call: what it reads is what it says here.
-            self._planned = self._values(ReadOptions.parse(self.options, streaming=None))
-            assert self._planned is not None
+        options = ReadOptions.parse(self.options, streaming=None)
+        # Spark pickles this instance behind this call: what it reads is what it says here.
+        self._planned = self._values(options)
+        if self._planned is not None:
             return self._planned.columns
-        return PULSAR_SPARK_SCHEMA if pulsar_spark_columns(self.options) else READ_SCHEMA
+        return PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA
 
     @one_line()
     def reader(self, schema: StructType) -> "BatchReader":
@@ -80,12 +80,14 @@ class PulsarDataSource(DataSource):
         options = ReadOptions.parse(self.options, streaming=False)
         return BatchReader(options, schema, self._values(options))
 
-    @one_line()
     def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
         try:
-            _needs((4, 2), "readStream")
-        except NotAllowed as error:
+            return self._stream_reader(schema)
+        except MagnetarError as error:
             return _Refused(error)
+
+    def _stream_reader(self, schema: StructType) -> "DataSourceStreamReader":
+        _needs((4, 2), "readStream")
         from magnetar.spark.stream_reader import StreamReader
 
         options = ReadOptions.parse(self.options, streaming=True)

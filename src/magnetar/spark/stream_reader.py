@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,9 @@ from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.ledger_parts import LedgerParts
 from magnetar.spark.limit import Backlog, Limit, Measure, oldest_first
 from magnetar.spark.offsets import (
+    BEGIN,
     MESSAGES_BEHIND,
+    SUBSCRIPTION,
     SUBSCRIPTION_BACKLOG,
     Offset,
     from_json,
@@ -70,13 +73,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._position = HeldPosition(options)
 
     @one_line()
-    def initialOffset(self) -> dict[str, str]:
-        """Where a new query begins. Spark may ask twice, and uses the first answer."""
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query begins.
+
+        Spark may ask twice, and uses the first answer. It asks again when it runs a first
+        micro-batch again, and uses none: where that begins, its end says.
+        """
         client = client_for(self._options)
         before = topics.PublishTimes(client, self._options.timeout_s).before
         start = resolve(self._options.starting_offsets, self._ask(), before, otherwise=EARLIEST)
-        self._position.begin(start)
-        return to_json(start, self._position.own_name)
+        return {**to_json(start, self._position.begin()), BEGIN: to_json(start)}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         messages_max, bytes_max = self._limit.messages_max, self._limit.bytes_max
@@ -85,7 +91,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if bytes_max is None else ReadMaxBytes(bytes_max)
 
     @one_line()
-    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next batch: one question per partition, or a count when there is a limit.
 
         A limit cannot be told from message ids, so it is measured by reading that far ahead.
@@ -93,14 +99,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._position.resume(start)
         begin = from_json(start)
         self._last = last = self._ask() if self._target is None else self._target
-        end = advance(begin, last, fail_on_data_loss=self._options.fail_on_data_loss)
-        self._warn(lost(begin, last))
+        asked_for = partial(topics.asked_for, options=self._options)
+        may_fail = self._options.fail_on_data_loss
+        end = advance(begin, last, fail_on_data_loss=may_fail, asked_for=asked_for)
+        self._warn(lost(begin, last, asked_for))
         if not isinstance(limit, ReadAllAvailable):
             rows_max = limit.max_rows if isinstance(limit, ReadMaxRows) else None
             end = self._limited(begin, end, replace(self._limit, messages_max=rows_max))
         self._end = end
         self._position.hold(name for name in last if end[name].names_a_message)
-        return to_json(end, self._position.own_name)
+        if end == begin and start.get(SUBSCRIPTION) == self._position.own_name:
+            return start  # Spark takes any other answer for something new.
+        first = {BEGIN: start[BEGIN]} if start.get(BEGIN) == to_json(begin) else {}
+        return {**to_json(end, self._position.own_name), **first}
 
     @one_line()
     def prepareForTriggerAvailableNow(self) -> None:
@@ -122,16 +133,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return told
 
     @one_line()
-    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[RangePartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a micro-batch that the checkpoint has; after a restart it comes first."""
+        if BEGIN in end:
+            start = {**end, **end[BEGIN]}
         self._position.resume(start)
         self._position.logged()
         found = _ranges(from_json(start), from_json(end))
+        tasks: list[InputPartition] = []
+        if self._options.history:
+            from magnetar.spark.offloaded import FilePartition, divide  # noqa: PLC0415 - few do
+
+            files, found = divide(found, self._options)
+            tasks += map(FilePartition, files)
         pieces_min = self._options.partitions_min
         if pieces_min is not None:  # By itself it is not divided, which would undo its order.
             asked = LedgerParts(client_for(self._options), self._options.timeout_s)
             found = asked.divide(found, pieces_min, 1)
-        return [RangePartition(wanted) for wanted in found]
+        return [*tasks, *map(RangePartition, found)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options, self._schema, self._values)

@@ -11,15 +11,17 @@ from threading import Event
 from typing import Final, Self
 
 from magnetar.client import blocking
+from magnetar.client.encryption.keys import FileKeyReader
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.batching import PackedBatch
+from magnetar.client.producers.config import ProducerOptions
 from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.schemas.schema import Schema
 from magnetar.spark.numbered_rows import NumberedRows, Share, producer_name
 from magnetar.spark.rows import BATCH_BYTES_MAX, Picked, Rows
-from magnetar.spark.write_options import Write
+from magnetar.spark.write_options import Encryption, Write
 
 RUN_BYTES_MAX: Final = 4 * 1024 * 1024
 """What is handed to a producer at a time."""
@@ -48,6 +50,7 @@ class TaskProducers:
         *,
         once: Once | None = None,
         schema_of: Callable[[str], Schema[bytes] | None] = lambda _topic: None,
+        encryption: Encryption | None = None,
         timeout_s: float,
         send_timeout_s: float,
     ) -> None:
@@ -62,6 +65,10 @@ class TaskProducers:
         self._task_partition = task_partition
         self._once = once
         self._schema_of = schema_of
+        self._encrypting: ProducerOptions = {}
+        if encryption is not None:
+            self._encrypting["encryption_keys"] = encryption.names
+            self._encrypting["crypto_key_reader"] = FileKeyReader(public=encryption.public_key)
         self._timeout_s = timeout_s
         self._send_timeout_s = 0.0 if once else send_timeout_s
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
@@ -164,7 +171,7 @@ class TaskProducers:
         with suppress(TopicNotFound):
             return self._there(topic)
         self._client.create_producer(
-            topic, schema=self._schema_of(topic)
+            topic, schema=self._schema_of(topic), **self._encrypting
         ).close()  # Creates it, as the broker is set up to.
         return self._there(topic)
 
@@ -192,16 +199,16 @@ class TaskProducers:
         clock = SystemClock()
         deadline = clock.now() + self._timeout_s
         name = producer_name(self._once.write.app_id, self._task_partition) if self._once else None
+        options: ProducerOptions = {
+            "name": name,
+            "batch_bytes_max": BATCH_BYTES_MAX,
+            "chunking": True,
+            "send_timeout_s": self._send_timeout_s,
+            **self._encrypting,
+        }
         while True:
             try:
-                return self._client.create_producer(
-                    topic,
-                    schema=self._schema_of(topic),
-                    name=name,
-                    batch_bytes_max=BATCH_BYTES_MAX,
-                    chunking=True,
-                    send_timeout_s=self._send_timeout_s,
-                )
+                return self._client.create_producer(topic, schema=self._schema_of(topic), **options)
             except ProducerBusy:
                 if name is None or clock.now() > deadline:
                     raise

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 
 from magnetar.client import blocking
+from magnetar.client.consumers.config import ConsumerCryptoFailureAction
 from magnetar.client.message import entries_of
 from magnetar.errors import TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
@@ -39,6 +40,14 @@ def partitions(client: blocking.Client, options: ReadOptions) -> list[str]:
     if missing:
         raise _not_found(missing)
     return names
+
+
+def asked_for(name: str, options: ReadOptions) -> bool:
+    """Whether a topic, or a partition, is one of those that the options name."""
+    whole = str(TopicName.parse(name).partitioned_name)
+    if options.topics_pattern is not None:
+        return re.fullmatch(options.topics_pattern, whole) is not None
+    return name in options.topics or whole in options.topics
 
 
 def last_offsets(
@@ -88,15 +97,15 @@ class PublishTimes:
 
     def before(self, name: str, time_ms: int) -> Offset | None:
         """Everything published before a time, milliseconds since the epoch; None: all there is."""
-        with self._reader(name, EARLIEST_MESSAGE) as reader:
+        with reader_at(self._client, name, EARLIEST_MESSAGE) as reader:
             return self._before(reader, time_ms)
 
     def cut(self, wanted: Range, count: int) -> list[Range]:
         """The range in up to ``count`` pieces, each published in as long a time."""
-        with self._reader(wanted.topic, wanted.start_id) as reader:
+        with reader_at(self._client, wanted.topic, wanted.start_id) as reader:
             try:
                 first_ms = reader.receive(self._timeout_s).publish_time_ms
-                with self._reader(wanted.topic, wanted.end_id) as at_end:
+                with reader_at(self._client, wanted.topic, wanted.end_id) as at_end:
                     last_ms = at_end.receive(_LAST_MESSAGE_WAIT_S).publish_time_ms
             except TimedOut:
                 return [wanted]
@@ -111,24 +120,26 @@ class PublishTimes:
         first = reader.receive(self._timeout_s)
         return Offset.before(entries_of(first)[0])
 
-    def _reader(self, name: str, start: MessageId) -> blocking.Reader:
-        return self._client.create_reader(
-            name,
-            start,
-            inclusive=True,
-            receiver_queue_size=_PLANNING_QUEUE,
-            create_topic=False,
-            join_chunks=False,
-        )
+
+def reader_at(client: blocking.Client, name: str, start: MessageId) -> blocking.Reader:
+    """A reader that is asked where messages are, and not for what they hold."""
+    return client.create_reader(
+        name,
+        start,
+        inclusive=True,
+        receiver_queue_size=_PLANNING_QUEUE,
+        create_topic=False,
+        join_chunks=False,
+        crypto_failure_action=ConsumerCryptoFailureAction.CONSUME,
+    )
 
 
 def _matching(client: blocking.Client, pattern: str) -> list[str]:
-    expression = re.compile(pattern)
     topics = client.topics(str(TopicName.parse(pattern).namespace))
     return [
         topic
         for topic in topics
-        if expression.fullmatch(str(TopicName.parse(topic).partitioned_name))
+        if re.fullmatch(pattern, str(TopicName.parse(topic).partitioned_name))
     ]
 
 

@@ -35,6 +35,8 @@ WRITE_OPTIONS = (
     "schema",
     "txnAppId",
     "txnVersion",
+    "encryption.keys",
+    "encryption.publicKey",
     "timeoutSeconds",
     "retryForever",
 )
@@ -50,6 +52,7 @@ class WriteOptions(Connection):
     pulsar_spark_columns: bool
     exactly_once: bool
     write: "Write | None"  # None: a batch write is one that nobody repeats.
+    encryption: "Encryption | None"
 
     @property
     def typed(self) -> bool:
@@ -71,11 +74,12 @@ class WriteOptions(Connection):
         return WriteOptions(
             service_url=service_url(given),
             admin_url=admin_url(given),
-            topic=None if topic is None else topic_name(topic),
+            topic=None if topic is None else topic_name(topic, "topic"),
             schema=_schema(given, REGISTRY if columns else NONE),
             pulsar_spark_columns=columns,
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
+            encryption=_encryption(given),
             timeout_s=timeout_s(given),
             retry_forever=truth(given, "retryForever", default=False),
             client=ClientSettings.parse(options),
@@ -92,6 +96,26 @@ class Write:
 
     app_id: str
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """Who may read what is written, by the names of their keys, and where their public keys are."""
+
+    names: tuple[str, ...]
+    public_key: str  # The path of a file, with the name of the key for ``{name}`` in it.
+
+
+def _encryption(given: Mapping[str, str]) -> Encryption | None:
+    names, public_key = (given.get(f"encryption.{name}") for name in ("keys", "publicKey"))
+    if not names and not public_key:
+        return None
+    if not names or not public_key:
+        raise InvalidValue(
+            "options encryption.keys and encryption.publicKey belong together: the names of keys, "
+            "with commas between, and the path of the public key, with {name} in it for several"
+        )
+    return Encryption(tuple(name.strip() for name in names.split(",")), public_key)
 
 
 def _guarantee(given: Mapping[str, str]) -> str:

@@ -138,6 +138,7 @@ class _RowWriter:
             task.partitionId() if task is not None else 0,
             once=once,
             schema_of=self._encoder.schema_of,
+            encryption=options.encryption,
             timeout_s=options.timeout_s,
             send_timeout_s=0.0 if options.retry_forever else options.timeout_s,
         )

@@ -8,7 +8,7 @@ import pytest
 from support.admin import ask
 from support.certificates import Authority
 
-from magnetar.errors import NotReady
+from magnetar.errors import MagnetarError, NotAllowed, NotReady, Unreachable
 from magnetar.model.names import TopicName
 from magnetar.spark.admin import AdminApi
 from magnetar.spark.client_settings import ClientSettings
@@ -70,12 +70,12 @@ def test_a_topic_may_limit_the_size_of_messages_if_it_says_so_or_nothing(broker,
 
 
 def test_what_cannot_be_asked_names_the_address():
-    with pytest.raises(NotReady, match=r"no admin API answers at http://127\.0\.0\.1:1"):
+    with pytest.raises(Unreachable, match=r"no admin API answers at http://127\.0\.0\.1:1"):
         AdminApi("http://127.0.0.1:1", 0.1).deduplicates("t")
 
 
 def test_a_refusal_is_shown(broker):
-    with pytest.raises(NotReady, match=r"404 Not Found.*"):
+    with pytest.raises(MagnetarError, match=r"404 Not Found.*"):
         AdminApi(broker.web_url, 10.0).deduplicates("there-is-no-such-topic")
 
 
@@ -125,7 +125,7 @@ def test_it_is_asked_with_the_clients_credentials(plugin, parameters, shown):
     with closed_api(shown=shown) as server:
         url = f"http://127.0.0.1:{server.server_port}"
         with pytest.raises(
-            NotReady, match=r"401 Unauthorized.*pulsar\.client\.authPluginClassName"
+            MagnetarError, match=r"401 Unauthorized.*pulsar\.client\.authPluginClassName"
         ):
             AdminApi(url, 1.0).deduplicates("t")
         credentials = settings(authPluginClassName=plugin, authParams=parameters)
@@ -140,7 +140,7 @@ def test_its_certificate_is_checked_as_the_client_is_told(tmp_path):
     with closed_api(shown=None) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
         url = f"https://localhost:{server.server_port}"
-        with pytest.raises(NotReady, match="its certificate is not trusted"):
+        with pytest.raises(NotAllowed, match="its certificate is not trusted"):
             AdminApi(url, 5.0).deduplicates("t")
         trust = settings(tlsTrustCertsFilePath=authority.file)
         assert AdminApi(url, 5.0, client=trust).deduplicates("t")

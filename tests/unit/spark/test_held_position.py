@@ -24,12 +24,11 @@ def position(magnetar_broker, client, topic):
         one.stop()
 
 
-def test_each_new_query_has_another_name(position, topic):
+def test_each_new_query_has_another_name(position):
     names = set()
     for _ in range(2):
         query = position()
-        query.begin({topic: NOTHING_READ})
-        query.begin({topic: NOTHING_READ})
+        assert query.begin() == query.begin()
         names.add(query.own_name)
     assert len(names) == 2
 
@@ -42,7 +41,7 @@ def test_the_name_is_that_in_the_checkpoint(position, topic):
 
 def test_no_subscription_is_warned_of(position, topic, caplog):
     query = position(subscription="none")
-    query.begin({topic: NOTHING_READ})
+    query.resume(to_json({topic: NOTHING_READ}, query.begin()))
     query.move({topic: NOTHING_READ})
     assert query.own_name is None
     assert caplog.text.count("position_not_held") == 1
@@ -63,7 +62,7 @@ def test_the_planner_before_may_still_be_on_its_way_out(position, topic):
 def test_where_a_topic_ends_is_asked_of_its_subscription(position, client, topic):
     query = position()
     assert query.last_offsets([topic]) == {}
-    query.begin({topic: NOTHING_READ})
+    query.resume(to_json({topic: NOTHING_READ}, query.begin()))
     assert query.last_offsets([topic, f"{topic}-other"]) == {topic: None}
     with client.create_producer(topic, batching=False) as producer:
         sent = producer.send(b"x")
@@ -77,7 +76,7 @@ def test_the_backlog_is_asked_for_once_a_second(magnetar_broker, client, topic):
     query = HeldPosition(options, now=lambda: next(times_s))
     found = []
     with client.create_producer(topic, batching=False) as producer:
-        query.begin({topic: NOTHING_READ})
+        query.resume(to_json({topic: NOTHING_READ}, query.begin()))
         for _ in range(3):
             producer.send(b"x")
             found.append(query.backlog())

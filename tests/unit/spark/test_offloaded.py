@@ -2,11 +2,13 @@
 
 import pyarrow as pa
 import pytest
-from support.history import batched, single, write
+from support.history import batched, chunked, single, write
 
 from magnetar.errors import LedgerNotFound
 from magnetar.history.message_rows import SCHEMA
-from magnetar.spark.offloaded import rows_of_file
+from magnetar.message.compression import CompressionType
+from magnetar.spark.columns import to_rows
+from magnetar.spark.offloaded import entries_of_file, rows_of_file
 from magnetar.spark.stitching import LedgerCopy
 
 
@@ -28,3 +30,21 @@ def test_a_file_that_is_gone_is_named(tmp_path):
     gone = LedgerCopy(tmp_path.as_uri(), "7.parquet", {}, whole=True)
     with pytest.raises(LedgerNotFound, match=r"7\.parquet"):
         list(rows_of_file(gone, SCHEMA, 2))
+
+
+def test_the_messages_of_a_file_are_those_of_its_rows(tmp_path):
+    """What decodes values, or makes other columns, takes messages as a reader receives them."""
+    packed = {"compression": CompressionType.ZSTD}
+    kinds = [
+        single(b"one", key="k", schema_version=b"\x03"),
+        batched([b"two", b"three"], sequence_id=5, **packed),
+        *chunked(b"long" * 100, 64, **packed),
+        single(b"last", sequence_id=20, **packed),
+    ]
+    write(tmp_path / "7.parquet", kinds)
+    copy = LedgerCopy(tmp_path.as_uri(), "7.parquet", {}, whole=True)
+    entries = [entry for some in entries_of_file(copy) for entry in some]
+    assert entries[0].delivery.metadata.schema_version == b"\x03"
+    (rows,) = rows_of_file(copy, SCHEMA, 1000)
+    assert to_rows(entries, SCHEMA).to_pylist() == rows.to_pylist()
+    assert rows.num_rows == 5

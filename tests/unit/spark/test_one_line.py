@@ -5,7 +5,7 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.one_line import _NotOfClosedPipes, one_line
+from magnetar.spark.one_line import _NotOfClosedPipes, one_line, show_causes_first
 
 
 @one_line()
@@ -39,3 +39,27 @@ def test_a_worker_says_nothing_of_a_spark_that_has_gone(capsys, error, printed):
     except type(error):
         _NotOfClosedPipes.print_exc()
     assert bool(capsys.readouterr().err) == printed
+
+
+CAUSE = "magnetar.errors.NotReady: no, set x"
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [
+        (f"A worker failed:\n{CAUSE}\n at a", CAUSE),
+        (f"\n  A worker failed:\n{CAUSE}", CAUSE),
+        (f"No source: {CAUSE}\n at a", f"No source: {CAUSE}"),
+        ("A worker failed:\nKeyError: 1", "A worker failed:"),
+    ],
+)
+def test_an_error_of_spark_begins_with_its_cause(said, first):
+    class OfSpark(Exception):
+        def __str__(self):
+            return said
+
+    for _ in range(2):
+        show_causes_first(OfSpark)
+    lines = str(OfSpark()).splitlines()
+    assert lines[0] == first
+    assert set(said.splitlines()) <= set(lines)

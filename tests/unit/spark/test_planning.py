@@ -17,6 +17,10 @@ from magnetar.spark.planning import (
 )
 
 
+def always(_topic):
+    return True
+
+
 def test_a_range_per_partition_with_something_new():
     start = {"a": Offset(1, 5), "b": Offset(2, 0)}
     end = {"a": Offset(1, 9, 3), "b": Offset(2, 0), "c": Offset(0, 0)}
@@ -82,27 +86,30 @@ def test_the_same_offsets_make_no_ranges():
 def test_a_batch_ends_at_each_partitions_last_message():
     start = {"a": Offset(1, 5)}
     last = {"a": Offset(1, 9), "new": Offset(3, 3)}
-    assert advance(start, last, fail_on_data_loss=True) == last
+    assert advance(start, last, fail_on_data_loss=True, asked_for=always) == last
 
 
 def test_a_partition_without_messages_stays_where_it_is():
     start = {"a": Offset(1, 5), "b": NOTHING_READ}
     last = {"a": None, "b": None, "new": None}
-    assert advance(start, last, fail_on_data_loss=True) == {**start, "new": NOTHING_READ}
+    assert advance(start, last, fail_on_data_loss=True, asked_for=always) == {
+        **start,
+        "new": NOTHING_READ,
+    }
 
 
 def test_a_topic_that_was_made_anew_is_data_loss():
     with pytest.raises(EntryNotFound, match="failOnDataLoss"):
-        advance({"a": Offset(9, 5)}, {"a": Offset(1, 0)}, fail_on_data_loss=True)
+        advance({"a": Offset(9, 5)}, {"a": Offset(1, 0)}, fail_on_data_loss=True, asked_for=always)
 
 
 def test_a_topic_that_was_made_anew_is_read_from_its_beginning_when_data_may_be_lost():
     start = {"a": Offset(9, 5)}
-    end = advance(start, {"a": Offset(1, 0)}, fail_on_data_loss=False)
+    end = advance(start, {"a": Offset(1, 0)}, fail_on_data_loss=False, asked_for=always)
     assert end == {"a": Offset(1, 0)}
     assert ranges(start, end, made_anew=True) == [Range("a", NOTHING_READ, Offset(1, 0))]
     assert ranges(start, end) == []
-    assert lost(start, end) == {
+    assert lost(start, end, always) == {
         "a": "it was read up to 9:5:-1 and made anew; it is read up to 1:0:-1"
     }
 
@@ -110,16 +117,31 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning_when_data_may_be_
 def test_a_place_behind_the_last_message_is_no_loss():
     start = {"a": Offset(9, 5, WHOLE_ENTRY)}
     last = {"a": Offset(9, 5, 3)}
-    assert advance(start, last, fail_on_data_loss=True) == start
-    assert ranges(start, advance(start, last, fail_on_data_loss=True), made_anew=True) == []
-    assert lost(start, last) == {}
+    assert advance(start, last, fail_on_data_loss=True, asked_for=always) == start
+    assert (
+        ranges(
+            start, advance(start, last, fail_on_data_loss=True, asked_for=always), made_anew=True
+        )
+        == []
+    )
+    assert lost(start, last, always) == {}
 
 
 def test_a_partition_that_is_gone_is_data_loss():
     with pytest.raises(EntryNotFound, match="gone"):
-        advance({"a": Offset(9, 5)}, {}, fail_on_data_loss=True)
-    assert advance({"a": Offset(9, 5)}, {}, fail_on_data_loss=False) == {"a": Offset(9, 5)}
-    assert lost({"a": Offset(9, 5)}, {}) == {"a": "it was read up to 9:5:-1 and is gone"}
+        advance({"a": Offset(9, 5)}, {}, fail_on_data_loss=True, asked_for=always)
+    assert advance({"a": Offset(9, 5)}, {}, fail_on_data_loss=False, asked_for=always) == {
+        "a": Offset(9, 5)
+    }
+    assert lost({"a": Offset(9, 5)}, {}, always) == {"a": "it was read up to 9:5:-1 and is gone"}
+
+
+def test_a_topic_that_is_no_longer_asked_for_is_not_gone():
+    start, other = {"a": Offset(9, 5)}, {"b": Offset(1, 0)}
+    with pytest.raises(EntryNotFound, match=r"^a was read up to 9:5:-1 and is no longer asked for"):
+        advance(start, other, fail_on_data_loss=True, asked_for={"b"}.__contains__)
+    said = {"a": "it was read up to 9:5:-1 and is no longer asked for by the options of the query"}
+    assert lost(start, other, {"b"}.__contains__) == said
 
 
 @given(st.integers(1, 10**9), st.lists(st.integers(1, 10**12), min_size=1, max_size=100))

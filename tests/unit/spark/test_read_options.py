@@ -53,8 +53,11 @@ def test_a_time_is_in_milliseconds_or_as_people_write_it(name, text):
         ({"topics": "b"}, "exactly one"),
         ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
         ({"subscribe": "t"}, "unknown option 'subscribe': .* topic, or topics"),
-        ({"maxOffsetsPerTrigger": "5"}, "maxMessagesPerTrigger"),
-        ({"compression": "zstd"}, "unknown option 'compression': there are service.url, topic"),
+        ({"maxoffsetspertrigger": "5"}, "option 'maxOffsetsPerTrigger': .*maxMessagesPerTrigger"),
+        ({"startingofsets": "5"}, r"'startingofsets' \(Spark hands names on in lower case\): did"),
+        ({"startingOffsets": '{"orders": "7:4"}'}, "option startingOffsets: '7:4' is not"),
+        ({"startingOffsets": '{"a/b": "7:4:0"}'}, "option startingOffsets: "),
+        ({"compression": "zstd"}, "unknown option 'compression' .*: there are service.url, topic"),
         ({"startingOffsets": "beginning"}, "write earliest, latest, or JSON"),
         ({"startingOffsets": "[1]"}, "object"),
         ({"startingOffsets": '{"orders": "7:4"}'}, "ledger:entry:batch"),
@@ -108,17 +111,13 @@ def test_a_pattern_is_of_full_names():
         ReadOptions.parse({"service.url": URL, "topicsPattern": "a/("}, streaming=True)
 
 
-def test_history_needs_the_admin_api_and_has_our_columns():
+def test_history_needs_the_admin_api():
     asked = {"service.url": "pulsar://h:1", "topic": "t", "history": "auto"}
     with_admin = {**asked, "admin.url": "http://h:2"}
-    parsed = ReadOptions.parse(with_admin, streaming=False)
+    parsed = ReadOptions.parse({**with_admin, "columns": "pulsar-spark"}, streaming=True)
     assert (parsed.history, parsed.admin_url) == (True, "http://h:2")
-    for options, streaming, said in (
-        (asked, False, "set admin.url"),
-        (with_admin, True, "batch reads only"),
-        ({**with_admin, "columns": "pulsar-spark"}, False, "remove columns"),
-        ({**with_admin, "history": "all"}, False, "auto, or none"),
-        ({**with_admin, "history": "none"}, False, "leave it out"),
-    ):
+    parsed = ReadOptions.parse({**with_admin, "history": "none"}, streaming=False)
+    assert (parsed.history, parsed.admin_url) == (False, "http://h:2")
+    for options, said in ((asked, "set admin.url"), ({**asked, "history": "all"}, "auto, or none")):
         with pytest.raises(InvalidValue, match=said):
-            ReadOptions.parse(options, streaming=streaming)
+            ReadOptions.parse(options, streaming=False)

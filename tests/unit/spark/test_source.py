@@ -46,6 +46,25 @@ def test_what_is_wrong_is_said_before_anything_runs(source):
         PulsarDataSource({"topic": "orders"}).reader(READ_SCHEMA)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"startingOfsets": "earliest"}, {"startingOffsets": "soon"}, {"service.url": "localhost"}],
+)
+def test_options_are_checked_when_a_source_is_made(wrong):
+    """Nobody has said yet whether it is a stream."""
+    with pytest.raises(InvalidValue, match=r"option '?(starting|service)"):
+        PulsarDataSource({**OPTIONS, **wrong}).schema()
+
+
+def test_a_stream_says_what_is_wrong_where_spark_shows_it():
+    """Spark calls the reader's ``stop``, and shows that there is none, if it cannot be made."""
+    reader = PulsarDataSource({**OPTIONS, "endingOffsets": "latest"}).streamReader(READ_SCHEMA)
+    for asked in (reader.initialOffset, reader.latestOffset):
+        with pytest.raises(InvalidValue, match="option endingOffsets is for batch reads only"):
+            asked()
+    reader.stop()
+
+
 @pytest.mark.parametrize(("version", "writes"), [("4.0.5", False), ("4.1.4", True)])
 def test_an_older_spark_is_told_what_it_takes(source, monkeypatch, version, writes):
     monkeypatch.setattr(pyspark, "__version__", version)

@@ -216,9 +216,10 @@ def test_a_query_without_a_subscription_has_one_of_its_own(
     stream = reader()
     start = stream.initialOffset()
     assert stream.initialOffset() == start
-    assert subscriptions() == [start["subscription"]]
+    assert subscriptions() == []
     assert start["subscription"].startswith("spark-pulsar-")
     end = stream.latestOffset(start, ALL)
+    assert subscriptions() == [start["subscription"]]
     assert end["subscription"] == start["subscription"]
     stream.partitions(start, end)
     stream.stop()
@@ -238,6 +239,24 @@ def test_a_query_that_ends_before_its_first_micro_batch_leaves_no_subscription(
     stream.latestOffset(stream.initialOffset(), ALL)
     stream.stop()
     assert subscriptions() == []
+
+
+def test_a_first_micro_batch_that_is_run_again_begins_where_it_did(reader, send, subscriptions):
+    """Spark then asks where the query begins, which is further on by then, and logs no answer."""
+    send(range(3))
+    stream = reader(startingOffsets="latest")
+    start = stream.initialOffset()
+    send(range(3, 10))
+    end = stream.latestOffset(start, ALL)
+    assert values(stream, start, end) == list(range(3, 10))
+    stream.stop()
+    send(range(10, 20))
+    again = reader(startingOffsets="latest")
+    assert values(again, again.initialOffset(), end) == list(range(3, 10))
+    assert subscriptions() == [start["subscription"]]
+    later = again.latestOffset(end, ALL)
+    assert "begin" not in later
+    assert values(again, end, later) == list(range(10, 20))
 
 
 def test_a_checkpoint_without_a_subscription_gets_one(reader, send, topic, subscriptions):
