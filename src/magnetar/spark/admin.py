@@ -39,18 +39,18 @@ class AdminApi:
         stats = self._ask_until_there(f"{admin_api.topic_path(topic)}/stats")
         return bool(stats["deduplicationStatus"] == "Enabled")
 
-    def may_limit_messages(self, topic: str) -> bool:
-        """Whether a topic has a ``maxMessageSize`` of its own, or does not say.
+    def message_size_max(self, topic: str) -> int | None:
+        """The ``maxMessageSize`` of a topic itself, 0 without; None where it does not say.
 
         Who may write to a topic need not be let see its policies. Waits as ``deduplicates``.
         """
         whole = admin_api.topic_path(str(TopicName.parse(topic).partitioned_name))
         try:
-            return bool(self._ask_until_there(f"{whole}/maxMessageSize"))
+            return int(self._ask_until_there(f"{whole}/maxMessageSize") or 0)
         except _AWAY:
             raise
         except MagnetarError:
-            return True
+            return None
 
     def keeps(self, topic: str) -> bool:
         """Whether a subscription or retention keeps messages of a topic."""

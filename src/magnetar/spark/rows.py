@@ -31,8 +31,10 @@ def count_of(picked: Picked) -> int:
 class Rows:
     """The rows of one Arrow batch."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, *, nulls: bool = False) -> None:
+        """With ``nulls`` a row without a value is a message without one."""
         self._batch = batch
+        self._nulls = nulls
         self._keys = self._strings("key")
         self._columns = (
             self._strings("value"),
@@ -49,7 +51,8 @@ class Rows:
         """
         if not self._batch.num_rows:
             return {}
-        self._check_there("value")
+        if not self._nulls:
+            self._check_there("value")
         if topic is not None:
             return {topic: self._batch.num_rows}
         self._check_there("topic")
@@ -99,6 +102,15 @@ class Rows:
                         self._bytes("ordering_key", first),
                     )
             start = stop
+
+    def larger_than(self, picked: Picked, size_max: int) -> str | None:
+        """The first row that is larger by itself, as an error shows it."""
+        start = 0
+        for stop, size in inner.cut_rows(self._columns, picked, BATCH_MESSAGES_MAX, size_max):
+            if size > size_max:
+                return self._shown(_row(picked, start))
+            start = stop
+        return None
 
     def _message(self, row: int, sequence_id: int) -> OutgoingMessage:
         value = self._bytes("value", row)
@@ -162,6 +174,7 @@ class Rows:
             row = next(at for at, value in enumerate(column) if not value.is_valid)
         raise InvalidValue(
             f"a row has no {name}: {self._shown(row)}. Filter such rows out, or fill the column"
+            + (", or set nullValue=tombstone" if name == "value" else "")
         )
 
     def _culprit(self, picked: Picked) -> str:

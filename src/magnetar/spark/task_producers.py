@@ -26,18 +26,21 @@ from magnetar.spark.write_options import Encryption, Write
 RUN_BYTES_MAX: Final = 4 * 1024 * 1024
 """What is handed to a producer at a time."""
 _BUSY_PAUSE_S: Final = 0.1
+_METADATA_SIZE_MAX: Final = 1024
+"""What a batch, without keys and properties of messages, says of itself, and more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
     """What is written once, and who says of a partition that is loaded whether it deduplicates.
 
-    ``limited`` says whether the broker may refuse messages of a size that it takes elsewhere.
+    ``message_size_max`` says which size of messages a topic refuses that the broker takes
+    elsewhere: 0, none; None, nobody knows.
     """
 
     write: Write
     deduplicates: Callable[[str], bool]
-    limited: Callable[[str], bool] = lambda _topic: True
+    message_size_max: Callable[[str], int | None] = lambda _topic: None
 
 
 class TaskProducers:
@@ -73,7 +76,7 @@ class TaskProducers:
         self._send_timeout_s = 0.0 if once else send_timeout_s
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
         self._producers: dict[str, tuple[blocking.Producer, int]] = {}
-        self._limited: set[str] = set()
+        self._sizes_max: dict[str, int | None] = {}  # Of topics that may refuse messages.
         self._messages_max: dict[str, int] = {}  # Of a batch, where the broker refused larger ones.
         self._closing = ExitStack()
         self._ahead: Future[None] | None = None
@@ -102,7 +105,8 @@ class TaskProducers:
             rows, picked, lambda at: self._producer(names[at])[1]
         ):
             producer = self._producer(names[partition])[0]
-            if topic in self._limited:
+            self._check(topic, share)
+            if share.surely:
                 self._send_surely(topic, producer, share)
             else:
                 with self._told_of_loss(topic):
@@ -115,6 +119,20 @@ class TaskProducers:
         for topic, (producer, _) in self._producers.items():
             with self._told_of_loss(topic):
                 producer.flush()
+
+    def _check(self, topic: str, share: Share) -> None:
+        """Raise NotAllowed, before anything is sent, for what the topic refuses or has refused."""
+        size_max = self._sizes_max.get(topic)
+        if share.done_unsure and any(
+            size_max is None or _entry_size(batch) > size_max for batch in share.batches_done()
+        ):
+            raise NotAllowed(
+                f"{topic} has a policy maxMessageSize that came while an earlier try wrote: it may "
+                "have refused rows, and stored others behind them. Nothing is written: change the "
+                "policy, and write the rows again under another txnAppId or checkpoint"
+            )
+        if size_max is not None and (row := share.rows.larger_than(share.picked, size_max)):
+            raise _row_refused(topic, f"the topic's policy maxMessageSize is {size_max}: {row}")
 
     def _send_surely(self, topic: str, producer: blocking.Producer, share: Share) -> None:
         """Send each batch when the one before is stored, and what is refused in smaller ones.
@@ -132,7 +150,7 @@ class TaskProducers:
                     producer.flush()
                 except NotAllowed as error:
                     if count == 1:
-                        raise _row_refused(topic, error) from error
+                        raise _row_refused(topic, str(error)) from error
                     self._messages_max[topic] = count // 2
                     break
                 stored += count
@@ -163,9 +181,12 @@ class TaskProducers:
 
     def _know(self, topic: str, names: list[str]) -> None:
         version = self._once.write.version if self._once else 0
-        if self._once is not None and self._once.limited(topic):
-            self._limited.add(topic)
-        self._topics[topic] = NumberedRows(version, self._task_partition, len(names)), names
+        size_max = self._once.message_size_max(topic) if self._once else 0
+        if size_max != 0:
+            self._sizes_max[topic] = size_max
+        surely = topic in self._sizes_max
+        numbered = NumberedRows(version, self._task_partition, len(names), surely=surely)
+        self._topics[topic] = numbered, names
 
     def _partitions(self, topic: str) -> list[str]:
         with suppress(TopicNotFound):
@@ -223,9 +244,17 @@ class TaskProducers:
         self._closing.close()
 
 
-def _row_refused(topic: str, error: NotAllowed) -> NotAllowed:
+def _entry_size(batch: PackedBatch | OutgoingMessage) -> int:
+    """What a batch is as an entry, or more than that: what it says of itself is not made yet."""
+    if isinstance(batch, PackedBatch):
+        return len(batch.payload) + _METADATA_SIZE_MAX
+    said = str((batch.key, batch.ordering_key, batch.properties))
+    return len(batch.value) + len(said.encode()) + _METADATA_SIZE_MAX
+
+
+def _row_refused(topic: str, why: str) -> NotAllowed:
     return NotAllowed(
-        f"{topic} does not take a row: {error}. Nothing behind it is written: change what refuses "
+        f"{topic} does not take a row: {why}. Nothing behind it is written: change what refuses "
         "it, such as the topic's policy maxMessageSize, or filter the row out, and run it again"
     )
 

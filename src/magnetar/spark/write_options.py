@@ -33,6 +33,7 @@ WRITE_OPTIONS = (
     "guarantee",
     "columns",
     "schema",
+    "nullValue",
     "txnAppId",
     "txnVersion",
     "encryption.keys",
@@ -50,6 +51,7 @@ class WriteOptions(Connection):
     topic: str | None
     schema: str  # A type of schemas in lower case, or the registry's.
     pulsar_spark_columns: bool
+    tombstones: bool  # A row without a value is a message without one, else an error.
     exactly_once: bool
     write: "Write | None"  # None: a batch write is one that nobody repeats.
     encryption: "Encryption | None"
@@ -77,6 +79,7 @@ class WriteOptions(Connection):
             topic=None if topic is None else topic_name(topic, "topic"),
             schema=_schema(given, REGISTRY if columns else NONE),
             pulsar_spark_columns=columns,
+            tombstones=_tombstones(given),
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
             encryption=_encryption(given),
@@ -135,6 +138,16 @@ def _schema(given: Mapping[str, str], default: str) -> str:
             f"of {', '.join(SCHEMAS)}"
         )
     return value
+
+
+def _tombstones(given: Mapping[str, str]) -> bool:
+    value = given.get("nullValue", "error")
+    if value not in ("error", "tombstone"):
+        raise InvalidValue(
+            f"option nullValue is '{value}': a row without a value is an error, or a tombstone, "
+            "which removes its key where the topic is compacted"
+        )
+    return value == "tombstone"
 
 
 def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> Write | None:

@@ -117,7 +117,7 @@ class _RowWriter:
         with self._producers() as producers:
             self._prepare(producers)
             for batch in iterator:
-                rows = Rows(self._encoder.encode(batch))
+                rows = Rows(self._encoder.encode(batch), nulls=self._options.tombstones)
                 for topic, picked in rows.by_topic(self._options.topic).items():
                     producers.send(topic, rows, picked)
                     counts[topic] += count_of(picked)
@@ -132,7 +132,7 @@ class _RowWriter:
             assert task is not None, "Spark calls write() in a task"
             admin = admin_of(options)
             assert admin is not None, "held by WriteOptions"
-            once = Once(self._write_of(task), admin.deduplicates, admin.may_limit_messages)
+            once = Once(self._write_of(task), admin.deduplicates, admin.message_size_max)
         return TaskProducers(
             client_for(options),
             task.partitionId() if task is not None else 0,

@@ -59,14 +59,16 @@ def test_deduplication_is_that_of_the_topic_itself(broker):
 def test_a_topic_may_limit_the_size_of_messages_if_it_says_so_or_nothing(broker, topic):
     path = f"{topic.replace('://', '/')}/maxMessageSize"
     api = AdminApi(broker.web_url, 10.0)
-    assert not api.may_limit_messages(topic)
+    assert api.message_size_max(topic) == 0
     ask(broker, "POST", path, 1024)
-    assert api.may_limit_messages(topic)
-    assert api.may_limit_messages(f"{topic}-partition-0")
+    assert api.message_size_max(topic) == 1024
+    assert api.message_size_max(f"{topic}-partition-0") == 1024
     ask(broker, "DELETE", path)
-    assert not api.may_limit_messages(topic)
+    assert api.message_size_max(topic) == 0
     with closed_api(shown="Bearer another") as server:
-        assert AdminApi(f"http://127.0.0.1:{server.server_port}", 1.0).may_limit_messages(topic)
+        assert (
+            AdminApi(f"http://127.0.0.1:{server.server_port}", 1.0).message_size_max(topic) is None
+        )
 
 
 def test_what_cannot_be_asked_names_the_address():

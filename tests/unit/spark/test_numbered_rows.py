@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from magnetar.inner.plain.batches import unpack
 from magnetar.spark import rows as rows_module
-from magnetar.spark.numbered_rows import SAME_PARTITION_MESSAGES, NumberedRows
+from magnetar.spark.numbered_rows import SAME_PARTITION_MESSAGES, SURELY, NumberedRows, Share
 from magnetar.spark.rows import Rows
 
 KEYS = st.sampled_from([None, b"", b"a", b"b", b"\xff", b"c"])
@@ -90,3 +90,39 @@ def test_a_key_always_goes_to_the_partition_of_its_hash_and_the_others_get_the_r
     ]
     assert counts == [SAME_PARTITION_MESSAGES] * 4
     assert keyless[0][0] == 1  # Of the second task.
+
+
+def placed(version, surely, highest):
+    """What another try of three rows finds where this id is the highest that is stored."""
+    rows = Rows(pa.RecordBatch.from_pydict({"value": [b"0", b"1", b"2"]}))
+    numbered = NumberedRows(version, 1, 1, surely=surely)
+    return [
+        (share.first_id - (version << 32), share.done, share.surely, share.done_unsure)
+        for _, share in numbered.place(rows, 3, lambda _partition: highest)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("surely", "highest", "found"),
+    [
+        (False, NOTHING, [(0, 0, False, False)]),
+        (True, NOTHING, [(SURELY, 0, True, False)]),
+        (True, (4 << 32) + 9, [(SURELY, 0, True, False)]),
+        (False, (5 << 32) + 1, [(0, 2, False, False)]),
+        (True, (5 << 32) + 1, [(SURELY, 2, True, True)]),
+        (True, (5 << 32) + 2, [(SURELY, 3, True, True)]),
+        (True, (5 << 32) + SURELY + 1, [(SURELY, 2, True, False)]),
+        (False, (5 << 32) + SURELY + 1, [(SURELY, 2, True, False)]),
+        (False, (5 << 32) + SURELY + 2, []),
+        (True, (6 << 32) + 1, []),
+    ],
+)
+def test_the_numbers_say_whether_all_before_them_is_stored(surely, highest, found):
+    assert placed(5, surely, highest) == found
+
+
+def test_the_batches_that_are_done_are_those_that_were_sent():
+    rows = Rows(pa.RecordBatch.from_pydict({"value": [b"%d" % row for row in range(8)]}))
+    for done, count in ((0, 0), (1, 1), (3, 1), (4, 2), (8, 3)):
+        share = Share(rows, 8, 0, done, surely=True, done_unsure=True)
+        assert len(list(share.batches_done())) == count

@@ -31,6 +31,16 @@ def batches(rows, *, first_id=0, done=0):
     return list(found.batches(picked, first_id, done))
 
 
+def test_a_row_without_a_value_is_a_tombstone_where_that_is_wanted():
+    rows = batch(value=[b"v", None], key=["a", "b"])
+    with pytest.raises(InvalidValue, match=r"a row has no value: {'key': 'b'}.*nullValue=tombston"):
+        Rows(rows).by_topic("t")
+    wanted = Rows(rows, nulls=True)
+    (packed,) = wanted.batches(wanted.by_topic("t")["t"], 0, 0)
+    details = {0: Single(key="a"), 1: Single(key="b", null_value=True)}
+    assert packed.payload == pack([b"v", b""], first_sequence_id=0, details=details)
+
+
 def test_rows_go_to_their_topics_in_their_order():
     rows = Rows(batch(value=["1", "2", "3"], topic=["a", "b", "a"]))
     found = rows.by_topic(None)

@@ -38,7 +38,7 @@ def send(producers, topic, values):
 def write(broker, client, topic):
     def write(rows, *, version=0, client=client):
         admin = AdminApi(broker.web_url, 10.0)
-        once = Once(Write("q", version), admin.deduplicates, admin.may_limit_messages)
+        once = Once(Write("q", version), admin.deduplicates, admin.message_size_max)
         with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
             for part in rows:
                 send(producers, topic, part)
@@ -138,7 +138,7 @@ def test_batches_become_as_small_as_the_topic_wants_them(broker, client, write, 
 
 def test_a_policy_that_comes_while_rows_are_written_is_told_of(broker, client, topic):
     client.create_producer(topic).close()
-    once = Once(Write("q", 0), lambda _topic: True, lambda _topic: False)
+    once = Once(Write("q", 0), lambda _topic: True, lambda _topic: 0)
     ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", 1000)
     with (  # noqa: PT012 - either may raise.
         pytest.raises(NotAllowed, match=r"began to refuse rows.*another txnAppId or checkpoint"),
@@ -146,6 +146,62 @@ def test_a_policy_that_comes_while_rows_are_written_is_told_of(broker, client, t
     ):
         send(producers, topic, [b"x" * 2000, b"y"])
         producers.flush()
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_rows_that_a_new_policy_may_have_refused_are_not_taken_for_stored(
+    broker, client, write, topic, seen
+):
+    """What lay behind them was stored: the broker then tells the next try that all of it is."""
+    client.create_producer(topic).close()
+    at_first = Once(Write("q", 0), lambda _topic: True, lambda _topic: 0)
+    with TaskProducers(client, 3, once=at_first, timeout_s=10.0, send_timeout_s=1.0) as producers:
+        send(producers, topic, [b"a"])
+        producers.flush()
+        ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", 1000)
+        send(producers, topic, [b"b" * 2000])
+        send(producers, topic, [b"c"])
+        with pytest.raises(NotAllowed, match="began to refuse rows"):
+            producers.flush()
+    assert stored(client, topic) == [b"a", b"c"], "the gap that no broker tells of"
+    again = [[b"a"], [b"b" * 2000], [b"c"]]
+    said = r"may have refused rows, and stored others.*another txnAppId or checkpoint"
+    with pytest.raises(NotAllowed, match=said):
+        write(again) if seen else write_unseen(client, topic, again)
+    assert stored(client, topic) == [b"a", b"c"]
+
+
+def write_unseen(client, topic, rows):
+    """By a role that is not let see policies."""
+    once = Once(Write("q", 0), lambda _topic: True)
+    with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
+        for part in rows:
+            send(producers, topic, part)
+
+
+def test_a_row_that_the_topic_does_not_take_is_an_error_before_the_first_is_sent(
+    broker, client, write, topic
+):
+    client.create_producer(topic).close()
+    ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", 1000)
+    with pytest.raises(NotAllowed, match=r"maxMessageSize is 1000: {'value': b'bbb"):
+        write([[b"a", b"b" * 2000, b"c"]])
+    assert stored(client, topic) == []
+    ask(broker, "DELETE", f"{topic.replace('://', '/')}/maxMessageSize")
+    write([[b"a", b"b" * 2000, b"c"]])
+    assert stored(client, topic) == [b"a", b"b" * 2000, b"c"]
+
+
+def test_a_try_that_was_sent_surely_is_gone_on_with(broker, client, write, topic):
+    """A batch of it may be larger than the policy, and was sent in smaller ones."""
+    client.create_producer(topic).close()
+    ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", 1000)
+    rows = rows_of(*range(1200))
+    write([rows[:700]])
+    write([rows[:700], rows[700:]])
+    ask(broker, "DELETE", f"{topic.replace('://', '/')}/maxMessageSize")
+    write([rows[:700], rows[700:], rows_of(1200, 1201)])
+    assert stored(client, topic) == rows_of(*range(1202))
 
 
 def test_opened_ahead_a_producer_waits_for_rows(client, topic):

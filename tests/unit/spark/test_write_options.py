@@ -2,7 +2,7 @@ import pytest
 
 from magnetar.errors import InvalidValue
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.write_options import Write, WriteOptions
+from magnetar.spark.write_options import Encryption, Write, WriteOptions
 
 URL = "pulsar://localhost:6650"
 
@@ -77,3 +77,18 @@ def test_a_sink_tells_of_no_schema_unless_it_is_told():
     for none in ("protobuf", "key_value", "auto_consume", "xml"):
         with pytest.raises(InvalidValue, match="registry, for that of the topic, or one of none"):
             parse(schema=none)
+
+
+def test_a_null_is_an_error_unless_it_is_to_be_a_tombstone():
+    assert not write().tombstones
+    assert write(nullValue="tombstone").tombstones
+    with pytest.raises(InvalidValue, match="option nullValue is 'skip'"):
+        write(nullValue="skip")
+
+
+def test_who_may_read_what_is_written_is_named_with_the_keys():
+    keys = {"encryption.keys": "a, b", "encryption.publicKey": "/keys/{name}.pem"}
+    assert write(**keys).encryption == Encryption(("a", "b"), "/keys/{name}.pem")
+    for name, value in keys.items():
+        with pytest.raises(InvalidValue, match="belong together"):
+            write(**{name: value})

@@ -151,15 +151,15 @@ static void base64_group(const Reader *bytes, uint8_t characters[4]) {
 /* A message: what a row says. */
 typedef struct {
     Reader value, key, ordering_key;
-    bool has_key, base64, has_ordering_key, has_event_time;
+    bool null_value, has_key, base64, has_ordering_key, has_event_time;
     uint64_t event_time, sequence_id;
     int32_t property, properties; /* From one of the names and texts to before another. */
 } Message;
 
 static bool load_message(const Columns *columns, Py_ssize_t row, Message *message) {
-    bool there;
+    bool there, valued;
     int64_t microseconds = 0;
-    if (!string_at(&columns->value, row, &there, &message->value) ||
+    if (!string_at(&columns->value, row, &valued, &message->value) ||
         !string_at(&columns->key, row, &message->has_key, &message->key) ||
         !string_at(&columns->ordering_key, row, &message->has_ordering_key, &message->ordering_key) ||
         !is_there(&columns->event_time, row, &message->has_event_time) ||
@@ -170,6 +170,7 @@ static bool load_message(const Columns *columns, Py_ssize_t row, Message *messag
         PyErr_SetString(PyExc_ValueError, "an event time before 1970");
         return false;
     }
+    message->null_value = columns->value.there && !valued;
     message->event_time = (uint64_t)microseconds / 1000;
     message->base64 = message->has_key && !is_text(message->key);
     return true;
@@ -192,6 +193,7 @@ static bool head_size(const Columns *columns, const Message *message, size_t *si
     if (message->has_key) *size += part_size(key_size(message)) + 2 * (size_t)message->base64;
     if (message->has_ordering_key) *size += part_size(left(&message->ordering_key));
     if (message->has_event_time) *size += 1 + varint_size(message->event_time);
+    *size += 2 * (size_t)message->null_value;
     for (int32_t index = message->property; index < message->properties; index++) {
         bool there;
         Reader name, text;
@@ -240,6 +242,7 @@ static bool write_message(const Columns *columns, const Message *message, Writer
     if (message->base64) write_field(out, 0x30, 1);
     if (message->has_ordering_key) write_part(out, 0x3a, &message->ordering_key);
     write_field(out, 0x40, message->sequence_id);
+    if (message->null_value) write_field(out, 0x48, 1);
     write_bytes(out, message->value.at, left(&message->value));
     return true;
 }

@@ -32,7 +32,7 @@ Rows: TypeAlias = Buffer | int
 
 
 class _Message(NamedTuple):
-    value: bytes
+    value: bytes | None  # None: a null, which a message says of itself.
     key: bytes | None
     ordering_key: bytes | None
     event_time_ms: int | None
@@ -75,7 +75,7 @@ def pack_rows(columns: Columns, rows: Rows, start: int, stop: int, first_sequenc
     pieces = []
     for sequence_id, message in enumerate(_messages(columns, picked), first_sequence_id):
         head = _head(message, sequence_id)
-        pieces += [len(head).to_bytes(4), head, message.value]
+        pieces += [len(head).to_bytes(4), head, message.value or b""]
     return b"".join(pieces)
 
 
@@ -101,7 +101,7 @@ def _messages(columns: Columns, rows: Rows) -> Iterator[_Message]:
     value, key, ordering_key, event_time, properties = columns
     for row in _indexes(rows):
         yield _Message(
-            _string(value, row) or b"",
+            b"" if value is None else _string(value, row),
             _string(key, row),
             _string(ordering_key, row),
             _event_time_ms(event_time, row),
@@ -188,7 +188,7 @@ def _shape() -> ValueError:
 
 
 def _size(message: _Message) -> int:
-    size = len(message.value) + len(message.key or b"") + len(message.ordering_key or b"")
+    size = len(message.value or b"") + len(message.key or b"") + len(message.ordering_key or b"")
     for pair in message.properties:
         if not all(map(_is_text, pair)):
             raise ValueError("a property that is no text")
@@ -216,12 +216,12 @@ def _head(message: _Message, sequence_id: int) -> bytes:
         [
             [write_fields([0x0A, 0x12], list(pair)) for pair in message.properties],
             None if key is None else key.encode(),
-            len(message.value),
+            len(message.value or b""),
             None,
             message.event_time_ms,
             base64 or None,
             message.ordering_key,
             sequence_id,
-            None,
+            (message.value is None) or None,
         ],
     )

@@ -148,9 +148,12 @@ def _key_value(schema: SchemaInfo, given: DataType) -> Encode:
     apart = separated(schema)
 
     def encode_part(values: Sequence[Any], name: str, encode: Convert) -> list[bytes | None]:
-        if any(pair is not None and pair[name] is None for pair in values):
+        found = [None if pair is None else pair[name] for pair in values]
+        if not (apart and name == "value") and any(
+            pair is not None and part is None for pair, part in zip(values, found, strict=True)
+        ):
             raise InvalidValue(f"field 'value.{name}' is null: a pair has both")
-        return [None if pair is None else encode(pair[name]) for pair in values]
+        return [None if part is None else encode(part) for part in found]
 
     def encode_all(values: Sequence[Any]) -> Encoded:
         keys, payloads = (encode_part(values, *part) for part in parts)

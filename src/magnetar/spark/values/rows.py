@@ -17,6 +17,7 @@ from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Message
 from magnetar.errors import InvalidValue, SchemaNotFound, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.key_value import parts_of, separated
 from magnetar.spark.columns import to_rows
 from magnetar.spark.schema import OWN_NAMES
 from magnetar.spark.values.arrays import binary_array
@@ -80,6 +81,7 @@ class ValueRows:
         if self._pairs:  # Their keys may travel apart, and do so without a value, too.
             made["key"] = pa.binary()
         self._made = pa.schema({**made, "value": pa.binary()})
+        self._empty_is_null = _empty_is_null(plan.schema)
 
     def rows(self, entries: Sequence[Entry]) -> Iterator[pa.RecordBatch]:
         """The messages of ``entries``; bad ones among them only where they have a column.
@@ -110,7 +112,7 @@ class ValueRows:
         for (topic, version), run in groupby(entries, _written_as):
             run_entries = list(run)
             decode = self._decoder(topic, version)
-            for first, stop, null in _nulls(run_entries, payloads, start):
+            for first, stop, null in _nulls(run_entries, payloads, start, self._empty_is_null):
                 if null and keys is None:
                     yield _Piece(first, stop, None)
                 else:
@@ -169,8 +171,21 @@ def _written_as(entry: Entry) -> tuple[str, bytes | None]:
     return entry.delivery.topic, entry.delivery.metadata.schema_version or None
 
 
+def _empty_is_null(schema: SchemaInfo) -> bool:
+    """Whether no value has an empty payload: one that is empty removes its key, and says no more.
+
+    A compaction takes it so whatever the schema is, and not each client says that it is null.
+    """
+    if schema.type is SchemaType.KEY_VALUE and separated(schema):
+        return _empty_is_null(parts_of(schema)[1])
+    return schema.type not in (SchemaType.NONE, SchemaType.STRING)
+
+
 def _nulls(
-    entries: Sequence[Entry], payloads: pa.Array, start: int
+    entries: Sequence[Entry],
+    payloads: pa.Array,
+    start: int,
+    empty_is_null: bool,  # noqa: FBT001 - of the topic's schema
 ) -> Iterator[tuple[int, int, bool]]:
     """The rows of ``entries``, the first of which is ``start``, in runs: are their values null?"""
     stop = start + sum(entry.count for entry in entries)
@@ -179,9 +194,9 @@ def _nulls(
     if not empty:
         yield start, stop, False
         return
-    nulls = []
+    nulls = sorted(empty) if empty_is_null else []
     row = start
-    for entry in entries:
+    for entry in () if empty_is_null else entries:
         if not empty.isdisjoint(range(row, row + entry.count)):
             nulls += [at for at, one in enumerate(entry.messages(), row) if one.null_value]
         row += entry.count

@@ -68,6 +68,17 @@ def test_a_row_says_all_that_a_message_can(loops):
     assert loops.pack_rows(columns, 3, 0, 3, 7) == expected
 
 
+def test_a_null_is_a_message_that_says_so(loops):
+    columns = (strings(b"v", None, b""), strings(b"a", b"b", None), None, None, None)
+    expected = pack(
+        [b"v", b"", b""],
+        first_sequence_id=7,
+        details={0: Single(key="a"), 1: Single(key="b", null_value=True)},
+    )
+    assert loops.pack_rows(columns, 3, 0, 3, 7) == expected
+    assert loops.cut_rows(columns, 3, 10, 100) == [(3, 3)]
+
+
 def test_rows_are_picked_in_any_order(loops):
     columns = (VALUES, None, None, None, None)
     assert loops.pack_rows(columns, places(2, 0), 0, 2, 5) == pack(

@@ -127,6 +127,12 @@ def test_a_key_with_a_value_goes_where_its_schema_says(encoding):
     assert encoder(schema, given_type)([None]).payloads == [None]
     with pytest.raises(InvalidValue, match=r"'value\.key' is null"):
         encoder(schema, given_type)([{"key": None, "value": 7}])
+    gone = [{"key": "k", "value": None}]  # Where the key travels apart, it can be alone.
+    if encoding is KeyValueEncoding.SEPARATED:
+        assert encoder(schema, given_type)(gone) == ([None], [b"k"])
+    else:
+        with pytest.raises(InvalidValue, match=r"'value\.value' is null"):
+            encoder(schema, given_type)(gone)
 
 
 def test_fields_that_are_missing_take_their_default_or_null():

@@ -12,6 +12,7 @@ from magnetar.errors import UndecodableValue
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.schemas import primitives
+from magnetar.schemas.primitives import StringSchema
 from magnetar.spark.schema import READ_SCHEMA, with_values
 from magnetar.spark.values.options import ValueOptions
 from magnetar.spark.values.plan import ValuePlan
@@ -46,18 +47,29 @@ def entries(client, topic, rows):
     return found
 
 
-def reading(options, *, dead=None, only=None, fetch=None):
-    kind = PRIMITIVES[SchemaType.INT32]
+def reading(options, *, dead=None, only=None, fetch=None, schema=NUMBER):
+    kind = PRIMITIVES[schema.type]
     columns = with_values(READ_SCHEMA, kind.spark, top_level=False, corrupt=options.corrupt_column)
-    schema = columns if only is None else StructType([columns[name] for name in only])
+    asked = columns if only is None else StructType([columns[name] for name in only])
     return ValueRows(
-        ValuePlan(NUMBER, kind, columns, top_level=False),
+        ValuePlan(schema, kind, columns, top_level=False),
         options,
-        schema,
-        to_arrow_schema(schema, timezone="UTC"),
-        fetch=fetch or (lambda _topic, _version: NUMBER),
+        asked,
+        to_arrow_schema(asked, timezone="UTC"),
+        fetch=fetch or (lambda _topic, _version: schema),
         send_dead=lambda messages: dead.extend(message.data for message in messages),
     )
+
+
+@pytest.mark.parametrize(("schema", "null"), [(NUMBER, True), (StringSchema.info, False)])
+def test_what_is_empty_is_null_where_no_value_is(client, schema, null):
+    """Not each client says of a tombstone that it is null, and a compaction does not ask."""
+    topic = f"persistent://public/default/empty-{schema.type.name}"
+    with client.create_producer(topic) as producer:
+        first = producer.send(OutgoingMessage(b"", key="gone"))
+    with client.create_reader(topic, first, inclusive=True) as reader:
+        found = reader.receive_entries(100, 10.0)
+    assert values(reading(ValueOptions(True), schema=schema).rows(found)) == [None if null else ""]
 
 
 def values(batches):
