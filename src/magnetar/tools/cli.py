@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "pipelines": Lazy(
         "magnetar.tools.pipelines", "pipelines", "Check and run pipelines declared in a file."
     ),
+    "spark": Lazy("magnetar.tools.spark", "spark", "Look after what queries of Spark have left."),
     "functions": Lazy(
         "magnetar.tools.functions.command",
         "functions",

@@ -84,7 +84,10 @@ def _topic(name: str, connection: Connection) -> "tuple[list[File], pa.Table]":
     client = client_for(options)
     last = topics.last_offsets(client, topics.partitions(client, options))
     end = {topic: offset for topic, offset in last.items() if offset is not None}
-    files, rest = divide(ranges({}, end), options)
+    try:
+        files, rest = divide(ranges({}, end), options)
+    except ConnectionLost as error:
+        raise NotReady(f"{error}, with --admin-url") from error
     reader, batches, count = RangeReader.of(options), [], 0
     for entries in chain.from_iterable(map(reader.read, rest)):
         batches.append(to_rows(entries, SCHEMA))
