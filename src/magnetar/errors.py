@@ -196,6 +196,12 @@ class Unavailable(MagnetarError):
 class NotOwner(Unavailable):
     """The topic's bundle is not served here; look it up again."""
 
+    def __init__(self, text: str, *, web_url: str = "", web_url_tls: str = "") -> None:
+        """The URLs are of its owner's admin API, where that is known."""
+        super().__init__(text)
+        self.web_url = web_url
+        self.web_url_tls = web_url_tls
+
 
 class TopicClosed(Unavailable):
     """The topic was unloaded or deleted while it was in use."""

@@ -8,7 +8,7 @@ from support.watches import Heard
 from magnetar.errors import StorageError, VersionMismatch
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
-from magnetar.storage.metadata.store import ABSENT, Record
+from magnetar.storage.metadata.store import ABSENT, Owner, Record
 
 
 class MemoryHome:
@@ -299,3 +299,23 @@ async def test_cancelling_a_put_does_not_take_it_back(store):
     await asyncio.sleep(0)
     put.cancel()
     assert await store.put("/a", b"2") == 1
+
+
+async def test_an_ephemeral_record_says_whose_session_it_ends_with(store, other):
+    await store.put("/a", b"", ephemeral=True)
+    await store.put("/b", b"")
+    assert (await store.get("/a")).owner is Owner.OURS
+    assert (await other.get("/a")).owner is Owner.OTHER
+    assert (await other.get("/b")).owner is Owner.NONE
+    await other.put("/a", b"", ephemeral=True)
+    assert (await store.get("/a")).owner is Owner.OTHER
+
+
+async def test_a_session_that_lives_is_told_of_nothing_and_a_watch_on_it_can_be_cancelled(store):
+    states = []
+    watch = store.watch_session(states.append)
+    await store.put("/a", b"", ephemeral=True)
+    watch.cancel()
+    watch.cancel()
+    await store.close()
+    assert states == []

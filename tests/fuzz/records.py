@@ -138,7 +138,7 @@ class Records:
         try:
             policies = await resources.namespace(namespace)
             if policies is not None:
-                policies.bundles.range_of(TOPIC)
+                policies.bundles.bundle_of(TOPIC)
                 policies.shown()
             await resources.topic_policies(TOPIC.partitioned_name)
             await groups.get("g")

@@ -7,8 +7,8 @@ from ipaddress import ip_address
 from typing import Final
 
 from magnetar.errors import InvalidValue
+from magnetar.model.broker_address import BrokerAddress, is_loopback
 
-from .cluster.lookup import BrokerAddress, is_loopback
 from .settings.server import ServerSettings
 
 log = logging.getLogger(__name__)
@@ -73,8 +73,12 @@ def address_of(
         web_port,
         port_tls=port_tls,
         web_port_tls=web_port_tls,
-        chosen=bool(server.advertised_address),
     )
+
+
+def keeps_clients(server: ServerSettings, address: BrokerAddress) -> bool:
+    """Whether clients go on with the address they know: this one may not lead here for them."""
+    return is_loopback(address.host) or not server.advertised_address
 
 
 def _likely_host(bind_address: str) -> str:

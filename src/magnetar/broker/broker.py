@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.histogram import Histogram
 from magnetar.model.operation_counts import ConnectionCounts
 from magnetar.tasks import Tasks
 
 from .addresses import BACKLOG
-from .cluster.lookup import BrokerAddress
+from .cluster.topic_registry import TopicRegistry
 from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
@@ -24,7 +25,6 @@ from .server_tls import HANDSHAKE_TIMEOUT_S
 from .session import Session
 from .settings.setting import MIB
 from .shared_frames import SharedFrames
-from .topics.registry import TopicRegistry
 
 log = logging.getLogger(__name__)
 

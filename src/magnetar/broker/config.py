@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.model.broker_address import is_loopback
 
-from .cluster.lookup import is_loopback
 from .settings.auth import AuthSettings, refusals
 from .settings.connections import ConnectionSettings
 from .settings.housekeeping import HousekeepingSettings

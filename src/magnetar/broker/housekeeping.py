@@ -8,9 +8,9 @@ from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
 from magnetar.model.histogram import Histogram
 
+from .cluster.topic_registry import TopicRegistry
 from .connection import Connection
 from .settings.housekeeping import HousekeepingSettings
-from .topics.registry import TopicRegistry
 from .topics.topic import StoredTopic, Topic
 
 log = logging.getLogger(__name__)

@@ -21,11 +21,12 @@ from magnetar.errors import (
     TenantNotFound,
     TopicNotFound,
 )
+from magnetar.model.bundles import Bundle, Bundles
 from magnetar.model.names import DOMAINS, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
 from magnetar.model.policy_values import AuthPolicies
-from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
+from magnetar.model.records import ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
 from magnetar.turns import in_turns
@@ -46,8 +47,6 @@ class Resources:
         self._records = RecordCache(metadata, paths.ADMIN)
         self.objects = JsonObjects(self._records)
         self.open_topics = OpenTopics()
-        self.deleting: Callable[[TopicName], bool] = lambda _: False
-        """Whether a topic was deleted, and a part of it is still to be removed."""
 
     def close(self) -> None:
         """Stop watching the metadata store. This must not be used afterwards."""
@@ -135,10 +134,10 @@ class Resources:
             raise NamespaceNotFound("Namespace not found")
         return policies
 
-    async def bundle(self, topic: TopicName) -> str:
+    async def bundle(self, topic: TopicName) -> Bundle:
         """The bundle of a topic, which need not exist; nor need its namespace."""
         policies = await self.namespace(topic.namespace)
-        return (_WHOLE_RING if policies is None else policies.bundles).range_of(topic)
+        return (_WHOLE_RING if policies is None else policies.bundles).bundle_of(topic)
 
     async def create_namespace(self, namespace: NamespaceName, policies: NamespacePolicies) -> None:
         """Raises TenantNotFound, AlreadyExists."""
@@ -211,11 +210,11 @@ class Resources:
         if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
             raise NamespaceNotFound("Namespace does not exist")
 
-    async def split_bundles(self, namespace: NamespaceName, places: Sequence[int]) -> None:
-        """Let bundles begin at these places, too. Raises NamespaceNotFound, InvalidValue."""
+    async def split_bundles(self, namespace: NamespaceName, boundaries: Sequence[int]) -> None:
+        """Let bundles begin at these hashes, too. Raises NamespaceNotFound, InvalidValue."""
 
         def change(stored: NamespacePolicies) -> NamespacePolicies:
-            return replace(stored, bundles=stored.bundles.split_at(places))
+            return replace(stored, bundles=stored.bundles.split_at(boundaries))
 
         if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
             raise NamespaceNotFound("Namespace does not exist")
@@ -347,17 +346,20 @@ class Resources:
         """
         if not topic.persistent:
             return topic in self.open_topics
-        if self.deleting(topic):
-            return False
         path = paths.managed_ledger(paths.managed_ledger_name(topic))
-        return await self._metadata.get(path) is not None
+        if await self._metadata.get(path) is None:
+            return False
+        return await self._metadata.get(paths.deletion(topic)) is None
 
     async def topics(self, namespace: NamespaceName, domain: str = PERSISTENT) -> list[TopicName]:
         """The topics of a namespace that exist, partitions one by one, sorted."""
         if domain != PERSISTENT:
             return self.open_topics.of(namespace)
         found = await self._topics_at(paths.managed_ledgers(namespace, domain), namespace, domain)
-        return [topic for topic in found if not self.deleting(topic)]
+        deleting = set(await self._metadata.children(paths.DELETIONS))
+        if not deleting:
+            return found
+        return [topic for topic in found if paths.encode(str(topic)) not in deleting]
 
     def watch_topics(
         self, namespace: NamespaceName, changed: Callable[[TopicName | None], None]

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from magnetar.clock import Clock
 from magnetar.errors import ChecksumMismatch, MagnetarError, Refused
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import NamespaceName
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
@@ -334,20 +335,20 @@ class Session:
         if self.protocol_version >= _END_OF_TOPIC_SINCE and not cpp:
             self._outbox.put(replies.reached_end_of_topic(consumer_id))
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, to: BrokerAddress | None = None) -> None:
         self.producers.open.pop(producer_id, None)
         self._expect_late_sends(producer_id)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
             self._hang_up("its topic closed, and it is too old to be told")
         else:
-            self._outbox.put(replies.close_producer(producer_id))
+            self._outbox.put(replies.close_producer(producer_id, to))
 
-    def close_consumer(self, consumer_id: int) -> None:
+    def close_consumer(self, consumer_id: int, to: BrokerAddress | None = None) -> None:
         self.consumers.open.pop(consumer_id, None)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
             self._hang_up("its subscription closed, and it is too old to be told")
         else:
-            self._outbox.put(replies.close_consumer(consumer_id))
+            self._outbox.put(replies.close_consumer(consumer_id, to))
 
     async def _wait_for_rates(self, waits: set[Callable[[], float]]) -> None:
         until = self._clock.now() + RATE_PAUSE_S_MAX

@@ -9,8 +9,9 @@ from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue, Refused
 from magnetar.model import policy_values as values
+from magnetar.model.bundles import BUNDLES_DEFAULT, Bundles
 from magnetar.model.policies import CLUSTER, NO_POLICIES, PLACES, At, Level, Policies
-from magnetar.model.records import BUNDLES_DEFAULT, Bundles, Json
+from magnetar.model.records import Json
 
 # What Pulsar shows of a namespace without settings; other keys are left out until they are set.
 _SHOWN: Final[Json] = {

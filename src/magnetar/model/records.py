@@ -5,25 +5,14 @@ that this version does not know are written back: an older broker loses nothing 
 stored.
 """
 
-import re
-import zlib
-from bisect import bisect_right
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Self, TypeAlias
 
 from magnetar.errors import InvalidValue
-from magnetar.model import jackson
-from magnetar.model.names import PARTITION_MAX, NamespaceName, TopicName
+from magnetar.model.names import PARTITION_MAX
 
 Json: TypeAlias = dict[str, Any]
 
-BUNDLES_DEFAULT = 4
-BUNDLES_MAX = 4096  # All bundles of a namespace are one record.
-RING_END = 0xFFFF_FFFF  # Hashes are 32 bits, unsigned; the last bundle includes this one.
-
-_RANGE = re.compile("0x[0-9a-fA-F]{8}_0x[0-9a-fA-F]{8}")
 _CLUSTER_DEFAULTS: Json = {
     "brokerClientTlsEnabled": False,
     "tlsAllowInsecureConnection": False,
@@ -94,82 +83,6 @@ class TenantInfo:
 
     def shown(self) -> Json:
         return {"adminRoles": self.admin_roles, "allowedClusters": self.allowed_clusters}
-
-
-@dataclass(frozen=True, slots=True)
-class Bundles:
-    """The bundles of a namespace: ranges of topic hashes without gaps or overlaps."""
-
-    boundaries: tuple[int, ...]  # Invariant: ascending, from 0 to RING_END.
-
-    @classmethod
-    def even(cls, count: int) -> Self:
-        """``count`` bundles of the same width."""
-        if not 1 <= count <= BUNDLES_MAX:
-            raise InvalidValue(f"a namespace has 1 to {BUNDLES_MAX} bundles, not {count}")
-        width = (RING_END + 1) // count
-        return cls((*(index * width for index in range(count)), RING_END))
-
-    @classmethod
-    def from_json(cls, value: Json) -> Self:
-        texts = value.get("boundaries")
-        if not texts:
-            count = jackson.whole(value.get("numBundles"), "numBundles") or 0
-            return cls.even(count if count > 0 else BUNDLES_DEFAULT)
-        try:
-            boundaries = tuple(sorted({int(text, 16) for text in texts}))
-        except (TypeError, ValueError) as error:
-            raise InvalidValue(f"Invalid bundle boundaries: {texts}") from error
-        if len(boundaries) < 2 or boundaries[0] != 0 or boundaries[-1] != RING_END:
-            raise InvalidValue(
-                f"Invalid bundle boundaries: {texts} must reach from 0x00000000 to 0xffffffff"
-            )
-        return cls(boundaries)
-
-    def to_json(self) -> Json:
-        texts = [f"0x{boundary:08x}" for boundary in self.boundaries]
-        return {"boundaries": texts, "numBundles": len(texts) - 1}
-
-    @property
-    def ranges(self) -> list[str]:
-        return [range_text(low, high) for low, high in pairwise(self.boundaries)]
-
-    def range_of(self, topic: TopicName) -> str:
-        """The bundle of a topic, as ``0x00000000_0x40000000``: lower bound in, upper bound out."""
-        upper = min(bisect_right(self.boundaries, place_of(topic)), len(self.boundaries) - 1)
-        return range_text(*self.boundaries[upper - 1 : upper + 1])
-
-    def bounds(self, text: str, where: NamespaceName) -> tuple[int, int]:
-        """The bounds of one of these bundles. Raises InvalidValue, in Pulsar's words."""
-        if not _RANGE.fullmatch(text):
-            raise InvalidValue(f"Invalid bundle range: {text}")
-        low, high = (int(bound, 16) for bound in text.split("_"))
-        if low not in self.boundaries[:-1]:
-            raise InvalidValue(f"Cannot find bundle {where}/{text} in the bundles list")
-        upper = self.boundaries[self.boundaries.index(low) + 1]
-        if high != upper:
-            raise InvalidValue(
-                f"Invalid upper boundary for bundle {where}/{text}. Expected upper boundary of "
-                f"{where}/{range_text(low, upper)}"
-            )
-        return low, high
-
-    def split_at(self, places: Iterable[int]) -> "Bundles":
-        """The same with more bundles: new ones begin at these places. Raises InvalidValue."""
-        boundaries = tuple(sorted({*self.boundaries, *places}))
-        if not len(boundaries) - 1 <= BUNDLES_MAX or boundaries[-1] != RING_END:
-            raise InvalidValue(f"a namespace has 1 to {BUNDLES_MAX} bundles, up to 0x{RING_END:x}")
-        return Bundles(boundaries)
-
-
-def place_of(topic: TopicName) -> int:
-    """Where a topic is among the bundles of its namespace: a hash of its name, of 32 bits."""
-    return zlib.crc32(str(topic).encode())
-
-
-def range_text(low: int, high: int) -> str:
-    """A bundle as text."""
-    return f"0x{low:08x}_0x{high:08x}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, Self
 
 from magnetar.broker.assemble.broker import running_broker
+from magnetar.broker.assemble.stores import Stores
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.clock import Clock, SystemClock
@@ -24,7 +25,7 @@ class LocalBroker:
     """A broker in the running event loop, as an async context manager.
 
     ``settings`` are by Pulsar's names, as in a configuration file. ``files`` is the disk of its
-    log, for tests of a disk that fails.
+    log, for tests of a disk that fails; ``stores`` are those that it shares with other brokers.
     """
 
     def __init__(
@@ -34,10 +35,12 @@ class LocalBroker:
         settings: Mapping[str, object] = NOTHING_SET,
         clock: Clock | None = None,
         files: Files | None = None,
+        stores: Stores | None = None,
     ) -> None:
         self._config = config_for(data_directory, settings)
         self._clock = clock or SystemClock()
         self._files = files
+        self._stores = stores
         self._exit = AsyncExitStack()
         self._broker: Broker | None = None
 
@@ -67,7 +70,7 @@ class LocalBroker:
 
     async def __aenter__(self) -> Self:
         self._broker = await self._exit.enter_async_context(
-            running_broker(self._config, clock=self._clock, files=self._files)
+            running_broker(self._config, clock=self._clock, files=self._files, stores=self._stores)
         )
         return self
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from magnetar import errors
 from magnetar.broker.admin.exchange import JSON, Reply
-from magnetar.errors import MagnetarError
+from magnetar.errors import MagnetarError, NotOwner
 
 # A class also stands for its subclasses, except those that have a status of their own.
 STATUSES: Final[dict[type[MagnetarError], int]] = {
@@ -57,6 +57,14 @@ def status_of(error: MagnetarError) -> int:
 def answer(error: MagnetarError) -> Reply:
     """One of our errors, as an administrator reads it."""
     return _reason(status_of(error), str(error))
+
+
+def redirection(error: NotOwner, path: str, *, tls: bool) -> Reply:
+    """What leads to the broker that serves what a request is about; 503 where that is unknown."""
+    url = error.web_url_tls if tls else error.web_url
+    if not url:
+        return answer(error)
+    return Reply(307, headers={"Location": f"{url}{path}"})
 
 
 def unexpected(error: Exception) -> Reply:

@@ -9,7 +9,7 @@ IP address, a name of this machine, or the advertised address.
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from magnetar.broker.cluster.lookup import LOOPBACK_NAMES
+from magnetar.model.broker_address import LOOPBACK_NAMES
 
 
 def is_own_page(origin: str, host: str, advertised: str) -> bool:

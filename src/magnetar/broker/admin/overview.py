@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.vitals import Disk, Vitals
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.resources import Resources
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import add
 from typing import Final, NamedTuple, TypeAlias
 
-from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
 from magnetar.model.log_counts import LogCounts

@@ -19,7 +19,7 @@ from magnetar.broker.auth.certificates import common_name
 from magnetar.broker.auth.http import SAID_ONCE, HttpSignIn, shows_token
 from magnetar.broker.listeners import Listener
 from magnetar.broker.tracing.request_traces import RequestTraces
-from magnetar.errors import MagnetarError, NotAuthenticated
+from magnetar.errors import MagnetarError, NotAuthenticated, NotOwner
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -245,6 +245,8 @@ class _Answers:
                 reply.stream = _WhileAllowed(reply.stream, again)
         except Rejection as error:
             return error.reply()
+        except NotOwner as error:
+            return errors.redirection(error, http.raw_path, tls=http.secure)
         except MagnetarError as error:
             return errors.answer(error)
         except Exception as error:

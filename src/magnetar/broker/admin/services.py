@@ -17,8 +17,9 @@ from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.permissions import Permissions
-from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
+from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
 from magnetar.broker.policies import PolicyService
@@ -27,8 +28,8 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.metrics import MetricSettings
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock
+from magnetar.model.broker_address import BrokerAddress
 
 if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
@@ -70,7 +71,7 @@ class AdminServices:
 
     def __post_init__(self) -> None:
         self.permissions = Permissions(self.resources)
-        self.access = TopicAccess(self.resources, self.topics, self.ownership)
+        self.access = TopicAccess(self.resources, self.topics)
         self.fanout = Fanout(
             self.resources,
             self.access,

@@ -1,8 +1,7 @@
 """Finds and opens the topics that an administrator names, or refuses in Pulsar's words."""
 
-from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.resources import NAMES_PER_TURN, Resources
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic import StoredTopic, Topic, storing
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
@@ -10,16 +9,15 @@ from magnetar.turns import STEPS_PER_TURN, in_turns, yield_to_loop
 
 
 class TopicAccess:
-    """Opens topics by name. This broker serves every topic that is opened here."""
+    """Opens topics by name, in bundles that are served here from then on where nobody did."""
 
-    def __init__(self, resources: Resources, registry: TopicRegistry, ownership: Ownership) -> None:
+    def __init__(self, resources: Resources, registry: TopicRegistry) -> None:
         self._opened = 0  # Counted for all, so that no loop over many topics holds others up.
         self._resources = resources
         self._registry = registry
-        self._ownership = ownership
 
     async def open(self, topic: TopicName) -> Topic:
-        """A topic that exists, opened. Raises NamespaceNotFound, TopicNotFound."""
+        """A topic that exists, opened. Raises NamespaceNotFound, TopicNotFound, NotOwner."""
         await self._resources.require_namespace(topic.namespace)
         return await self.open_anywhere(topic)
 
@@ -28,13 +26,12 @@ class TopicAccess:
         self._opened += 1
         if self._opened % STEPS_PER_TURN == 0:
             await yield_to_loop()
-        if topic not in self._registry.loaded and not await self._resources.topic_exists(topic):
-            raise await self._missing(topic)
-        await self._ownership.take(topic)
-        loaded = self._registry.loaded.get(topic)
-        if loaded is not None and not loaded.fenced:
-            return loaded  # To look at a topic is not to use it.
-        return await self._registry.get(topic, create=False)
+        if topic not in self._registry.loaded:
+            if not topic.persistent and await self._resources.namespace(topic.namespace):
+                await self._registry.serve(topic)  # Only its owner knows whether it exists.
+            if not await self._resources.topic_exists(topic):
+                raise await self._missing(topic)
+        return await self._registry.look_at(topic)
 
     async def open_stored(self, topic: TopicName) -> StoredTopic:
         """Like ``open``, for what only a topic can do that keeps messages. Raises NotAllowed."""
@@ -42,7 +39,6 @@ class TopicAccess:
 
     async def create(self, topic: TopicName) -> Topic:
         """A topic, created if it does not exist. Its namespace must exist."""
-        await self._ownership.take(topic)
         return await self._registry.create(topic)
 
     async def exists(self, topic: TopicName) -> bool:

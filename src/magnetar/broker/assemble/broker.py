@@ -15,13 +15,13 @@ from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.authentication import Authentication
 from magnetar.broker.auth.providers import authentication_of
 from magnetar.broker.broker import Broker
-from magnetar.broker.cluster.lookup import BrokerAddress
 from magnetar.broker.config import Config
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
 from magnetar.broker.listeners import Listeners, open_listeners, port_of
 from magnetar.broker.server_tls import ServerTls
 from magnetar.clock import Clock, SystemClock
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.tasks import Tasks
 
@@ -30,6 +30,7 @@ from .commands import command_table
 from .functions_worker import check_client, functions_worker
 from .services import open_services
 from .shared import Shared
+from .stores import Stores, open_stores
 from .traces import TraceParts, trace_parts
 
 _SYSTEM_CLOCK: Final = SystemClock()
@@ -37,9 +38,16 @@ _SYSTEM_CLOCK: Final = SystemClock()
 
 @asynccontextmanager
 async def running_broker(
-    config: Config, *, clock: Clock = _SYSTEM_CLOCK, files: Files | None = None
+    config: Config,
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+    files: Files | None = None,
+    stores: Stores | None = None,
 ) -> AsyncIterator[Broker]:
-    """A broker that serves until the block ends. ``files``: the disk of its log, if not a real one.
+    """A broker that serves until the block ends.
+
+    ``files``: the disk of its log, if not a real one; ``stores``: those that it shares with others,
+    which the caller closes, instead of its own.
 
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
     """
@@ -54,7 +62,8 @@ async def running_broker(
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
         shared = Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
-        services = await open_services(shared, _address(config, listeners), files)
+        stores = stores or await open_stores(shared, files)
+        services = await open_services(shared, _address(config, listeners), stores)
         traces = await trace_parts(shared, services)
         authorization = authorization_service(config, services.resources, authentication)
         if authorization is not None:

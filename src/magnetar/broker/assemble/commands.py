@@ -24,7 +24,7 @@ def command_table(
     consume: type[ConsumeHandler],
 ) -> CommandTable:
     """What a connection looks its commands up in."""
-    settings, topics, ownership = shared.config.connections, services.topics, services.ownership
+    settings, topics = shared.config.connections, services.topics
     schemas = services.schemas
     watches = TopicWatches(services.resources, clock=shared.clock, tasks=shared.tasks)
     return CommandTable(
@@ -35,7 +35,6 @@ def command_table(
         ),
         produce=ProduceHandler(
             topics,
-            ownership,
             schemas,
             tasks=shared.tasks,
             producers_max=settings.producers_max,
@@ -43,7 +42,6 @@ def command_table(
         ),
         consume=consume(
             topics,
-            ownership,
             schemas,
             shared.config.topics,
             consumers_max=settings.consumers_max,
@@ -52,7 +50,7 @@ def command_table(
         ),
         lookup=LookupHandler(services.resources, services.lookup, services.creation, authorization),
         schema=SchemaHandler(
-            topics, ownership, services.schema_registry, schemas, authorization=authorization
+            topics, services.schema_registry, schemas, authorization=authorization
         ),
         topic_watch=TopicWatchHandler(
             watches, enabled=settings.topic_watchers, authorization=authorization

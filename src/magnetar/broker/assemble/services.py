@@ -3,10 +3,12 @@
 from itertools import count
 
 from magnetar import __version__
+from magnetar.broker.addresses import keeps_clients
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.permissions import Permissions
-from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
+from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration, broker_policies
 from magnetar.broker.policies import PolicyService
@@ -15,28 +17,23 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.topics.deletions import Deletions
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.shared_rates import SharedRates
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.schemas import SchemaCompatibilityStrategy
-from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.metadata import paths
 
 from .managed_ledgers import ledger_opener
 from .shared import Shared
-from .stores import open_stores, vitals_of
+from .stores import Stores, vitals_of
 
 
-async def open_services(
-    shared: Shared, address: BrokerAddress, files: Files | None
-) -> AdminServices:
-    """Open the stores and what stands on them, up to the topics."""
+async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) -> AdminServices:
+    """What stands on the stores, up to the topics."""
     config = shared.config
     cluster = config.server.cluster
-    metadata, ledgers = await open_stores(shared, files)
+    metadata, ledgers = stores
     vitals = vitals_of(shared, metadata, ledgers)
-    deletions = Deletions(metadata)
     resources = Resources(metadata, cluster)
-    resources.deleting = deletions.begun
     shared.stack.callback(resources.close)
     await resources.ensure_defaults(
         cluster,
@@ -57,14 +54,16 @@ async def open_services(
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
     configuration = DynamicConfiguration(config, resources.objects, policies, creation)
     await configuration.load()
-    ownership = Ownership(resources, address=address.name)
+    ownership = Ownership(metadata, address, clock=shared.clock, tasks=shared.tasks)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
+        resources=resources,
+        ownership=ownership,
         open_ledger=ledger_opener(shared, metadata, ledgers, vitals),
         creation=creation,
         policies=policies,
-        deletions=deletions,
+        deletions=Deletions(metadata),
         settings=config.topics,
         clock=shared.clock,
         iteration=shared.iteration,
@@ -94,7 +93,7 @@ async def open_services(
             policies,
             system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
         ),
-        lookup=Lookup(resources, ownership, address),
+        lookup=Lookup(resources, ownership, kept=keeps_clients(config.server, address)),
         ownership=ownership,
         address=address,
         cluster=cluster,

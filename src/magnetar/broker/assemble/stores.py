@@ -1,6 +1,7 @@
 """The stores of a broker: the only file that names implementations of them."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.data_folder import check_log_is_there, holds_log
@@ -23,11 +24,18 @@ from magnetar.storage.metadata.store import MetadataStore
 from .shared import Shared
 
 
-async def open_stores(shared: Shared, files: Files | None) -> tuple[MetadataStore, LedgerStore]:
+class Stores(NamedTuple):
+    """What a broker keeps everything in. Whoever opened them closes them."""
+
+    metadata: MetadataStore
+    ledgers: LedgerStore
+
+
+async def open_stores(shared: Shared, files: Files | None) -> Stores:
     """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
     settings = shared.config.storage
     if settings.in_memory:
-        return MemoryMetadataStore(), MemoryLedgerStore()
+        return Stores(MemoryMetadataStore(), MemoryLedgerStore())
     folder = settings.data_directory
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
@@ -45,7 +53,7 @@ async def open_stores(shared: Shared, files: Files | None) -> tuple[MetadataStor
     ledgers.when_lost(metadata.refuse)
     if not has_log:
         await check_log_is_there(metadata, folder / "ledgers")
-    return metadata, ledgers
+    return Stores(metadata, ledgers)
 
 
 def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from magnetar.broker.cluster.lookup import is_loopback
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, NotAuthenticated
+from magnetar.model.broker_address import is_loopback
 from magnetar.tasks import Tasks
 
 from .token import ELLIPTIC, RSA, RSA_BITS, TokenKey, public_key

@@ -1,57 +1,278 @@
-"""Which bundles this broker serves: those that somebody looked up.
+r"""Which bundles this broker serves, each by a lease that at most one broker holds.
 
-A lookup over either protocol takes the bundle, and so does an administrator's request for a topic.
-A client that comes without a lookup is told to do one first, as in Pulsar. This broker is alone in
-its cluster: nobody else can own a bundle, so taking one never fails.
+``TRANSITIONS`` alone decides what becomes of a bundle:
+
+    FREE --asked--> ACQUIRING --taken--> OWNED --unload--> UNLOADING --released--> FREE
+                        \--refused--> FREE
+                        OWNED, UNLOADING --lost--> LOST --forgotten--> FREE
+
+A lookup, or an administrator's request, acquires a bundle that nobody serves. It is unloaded in
+this order: nothing more is taken, what is under way is answered or dropped, the logs are closed,
+the lease is released. It is lost with the session of the metadata store: nothing is answered any
+more, first of all, for another broker may serve it from now on.
+
+A bundle that is handed to a certain broker has a note that names it. Others answer lookups with
+that broker, which takes the lease as soon as it is released. The note ends with the transfer.
 """
 
-from collections.abc import Iterable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from enum import Enum, auto
+from functools import partial
+from typing import Any, Final
 
-from magnetar.broker.resources import Resources
-from magnetar.errors import NotOwner
+from magnetar.clock import Clock
+from magnetar.errors import NotOwner, VersionMismatch
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
+from magnetar.storage.codec.bundle_owner import decode_owner, encode_owner
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.leases import Leases
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+TRANSFER_S_MAX: Final = 10.0
+"""How long a bundle waits for the broker that it is handed to; then any may take it."""
+
+
+class State(Enum):
+    """The state of one bundle at this broker."""
+
+    FREE = auto()  # Not served here.
+    ACQUIRING = auto()  # Its lease is being taken.
+    OWNED = auto()
+    UNLOADING = auto()  # Its topics are being closed; then its lease is released.
+    LOST = auto()  # Its lease is gone, and its topics are being forgotten.
+
+
+class Event(Enum):
+    """What happens to a bundle."""
+
+    ASKED = auto()
+    TAKEN = auto()
+    REFUSED = auto()  # Another broker has it, or the metadata store did not answer.
+    UNLOAD = auto()
+    RELEASED = auto()
+    LOST = auto()
+    FORGOTTEN = auto()
+
+
+TRANSITIONS: Final = {
+    (State.FREE, Event.ASKED): State.ACQUIRING,
+    (State.ACQUIRING, Event.TAKEN): State.OWNED,
+    (State.ACQUIRING, Event.REFUSED): State.FREE,
+    (State.OWNED, Event.UNLOAD): State.UNLOADING,
+    (State.UNLOADING, Event.RELEASED): State.FREE,
+    (State.OWNED, Event.LOST): State.LOST,
+    (State.UNLOADING, Event.LOST): State.LOST,
+    (State.LOST, Event.RELEASED): State.LOST,  # The unloading that it was lost in ends.
+    (State.LOST, Event.FORGOTTEN): State.FREE,
+}
 
 
 class Ownership:
-    """The bundles of the only broker of a cluster."""
+    """The bundles of one broker."""
 
-    def __init__(self, resources: Resources, *, address: str) -> None:
-        """``address`` is how refused clients know this broker: ``host:web_port``."""
-        self._resources = resources
-        self._address = address
-        self._taken: set[str] = set()
+    def __init__(
+        self, metadata: MetadataStore, own: BrokerAddress, *, clock: Clock, tasks: Tasks
+    ) -> None:
+        """``own`` is what other brokers tell their clients of this one."""
+        self.own = own
+        self._metadata = metadata
+        self._clock = clock
+        self._tasks = tasks
+        self._states: dict[Bundle, State] = {}  # Those that are not free.
+        self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
+        self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
+        self._leases = Leases(
+            metadata, paths.BUNDLE_OWNERS, encode_owner(own), lost=self._lost, tasks=tasks
+        )
 
-    async def take(self, topic: TopicName) -> None:
-        """Serve the topic's bundle from now on. Its namespace must exist."""
-        self._taken.add(await self._bundle_of(topic))
+    def close(self) -> None:
+        """Watch the leases no more; they end with the session of the metadata store."""
+        self._leases.close()
 
-    async def check(self, topic: TopicName) -> None:
-        """Raise NotOwner unless the topic's bundle is served here."""
-        bundle = await self._bundle_of(topic)
-        if bundle not in self._taken:
-            raise NotOwner(
-                f"Namespace bundle ({bundle}) for topic ({topic}) not served by this "
-                f"instance:{self._address}. Please redo the lookup."
-            )
+    def when_lost(self, give_up: Callable[[Bundle], Awaitable[None]]) -> None:
+        """Call ``give_up`` for a bundle that was lost, and await what it returns.
 
-    def owns(self, bundle: str) -> bool:
-        """Whether a bundle, ``tenant/namespace/0x00000000_0x40000000``, is served here."""
-        return bundle in self._taken
+        When the call returns, nothing may be answered any more for the topics of the bundle.
+        """
+        self._give_up = give_up
 
     @property
-    def bundles(self) -> list[str]:
-        """The bundles that are served here, sorted."""
-        return sorted(self._taken)
+    def bundles(self) -> list[Bundle]:
+        """The bundles that are served here, in order."""
+        owned = (each for each, state in self._states.items() if state is State.OWNED)
+        return sorted(owned, key=str)
 
-    def release(self, bundles: Iterable[str]) -> None:
-        """Serve these no more, until somebody looks up one of their topics again."""
-        self._taken.difference_update(bundles)
+    def owns(self, bundle: Bundle) -> bool:
+        """Whether a bundle is served here, and is not being unloaded."""
+        return self._states.get(bundle) is State.OWNED
 
-    def split(self, bundle: str, parts: Iterable[str]) -> None:
-        """Serve the parts of a bundle instead, if it is served here."""
-        if bundle in self._taken:
-            self._taken.remove(bundle)
-            self._taken.update(parts)
+    async def acquire(self, bundle: Bundle) -> BrokerAddress:
+        """Serve a bundle if nobody does. Returns its owner, which is ``own`` where that is here.
 
-    async def _bundle_of(self, topic: TopicName) -> str:
-        return f"{topic.namespace}/{await self._resources.bundle(topic)}"
+        Raises what the metadata store raises.
+        """
+        while not self.owns(bundle):
+            owner = await self._change(bundle, self._acquire)
+            if owner is not None and owner is not self.own:
+                return owner
+        return self.own
+
+    async def check(self, bundle: Bundle, topic: TopicName) -> None:
+        """Raise NotOwner unless a bundle is served here, or handed to this broker.
+
+        ``topic`` is what a client asks for without a lookup, or after an old one.
+        """
+        if self.owns(bundle):
+            return
+        coming = self._states.get(bundle) is State.ACQUIRING
+        coming = coming or await self._next_owner(bundle) == self.own
+        if coming and await self.acquire(bundle) is self.own:
+            return
+        raise NotOwner(
+            f"Namespace bundle ({bundle}) for topic ({topic}) not served by this "
+            f"instance:{self.own.name}. Please redo the lookup."
+        )
+
+    async def unload(
+        self,
+        bundle: Bundle,
+        close: Callable[[Bundle], Awaitable[None]],
+        to: BrokerAddress | None = None,
+    ) -> None:
+        """Serve a bundle no more, once ``close`` has closed its topics; nothing where it is free.
+
+        ``to`` is another broker that has it next; without one, whichever is asked for it first.
+        """
+        while (changing := self._changing.get(bundle)) is not None:
+            acquiring = self._states.get(bundle) is State.ACQUIRING
+            await asyncio.wait([changing])
+            if not acquiring:
+                return  # Somebody else unloaded it.
+        if self.owns(bundle):
+            await self._change(bundle, partial(self._unload, close=close, to=to))
+
+    async def _change(
+        self,
+        bundle: Bundle,
+        change: Callable[[Bundle], Coroutine[Any, Any, BrokerAddress | None]],
+    ) -> BrokerAddress | None:
+        """Change the state of a bundle, or wait for the change that is under way."""
+        changing = self._changing.get(bundle)
+        if changing is None or changing.done():
+            changing = self._begin(bundle, change(bundle))
+        return await asyncio.shield(changing)
+
+    def _begin(
+        self, bundle: Bundle, change: Coroutine[Any, Any, BrokerAddress | None]
+    ) -> asyncio.Task[BrokerAddress | None]:
+        changing = self._changing[bundle] = self._tasks.start(f"bundle {bundle}", change)
+        changing.add_done_callback(partial(self._ended, bundle))
+        return changing
+
+    def _ended(self, bundle: Bundle, changing: asyncio.Task[BrokerAddress | None]) -> None:
+        if self._changing.get(bundle) is changing:
+            del self._changing[bundle]
+
+    async def _acquire(self, bundle: Bundle) -> BrokerAddress:
+        self._on(bundle, Event.ASKED)
+        owner = None
+        try:
+            to = await self._next_owner(bundle)
+            if to is None:
+                owner = await self._take(bundle)
+            else:
+                owner = await self._take_over(bundle) if to == self.own else to
+        finally:
+            self._on(bundle, Event.TAKEN if owner is self.own else Event.REFUSED)
+        return owner
+
+    async def _take(self, bundle: Bundle) -> BrokerAddress:
+        owner = decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
+        return self.own if owner == self.own else owner
+
+    async def _take_over(self, bundle: Bundle) -> BrokerAddress:
+        """Take the lease of a bundle that is handed to us, as soon as it is released."""
+        changed = asyncio.Event()
+        watch = self._metadata.watch(paths.bundle_owner(bundle), lambda _: changed.set())
+        try:
+            async with asyncio.timeout(TRANSFER_S_MAX):
+                while (owner := await self._take(bundle)) is not self.own:
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            log.warning("bundle.not_handed_over bundle=%s owner=%s", bundle, owner.name)
+        else:
+            await self._metadata.delete(paths.transfer(bundle))
+        finally:
+            watch.cancel()
+        return owner
+
+    async def _unload(
+        self,
+        bundle: Bundle,
+        close: Callable[[Bundle], Awaitable[None]],
+        to: BrokerAddress | None,
+    ) -> None:
+        self._on(bundle, Event.UNLOAD)
+        try:
+            if to is not None:
+                await self._hand_over(bundle, to)
+            await close(bundle)
+            await self._leases.release(paths.bundle_owner(bundle))
+        finally:
+            self._on(bundle, Event.RELEASED)
+
+    async def _hand_over(self, bundle: Bundle, to: BrokerAddress) -> None:
+        """Leave a note that names the next owner, for as long as it may take to come."""
+        note = paths.transfer(bundle)
+        version = await self._metadata.put(note, encode_owner(to), ephemeral=True)
+
+        async def take_back() -> None:
+            await self._clock.sleep(TRANSFER_S_MAX)
+            with suppress(VersionMismatch):
+                await self._metadata.delete(note, expected_version=version)
+
+        self._tasks.spawn(f"transfer {bundle}", take_back())
+
+    async def _next_owner(self, bundle: Bundle) -> BrokerAddress | None:
+        """The broker that a bundle is handed to; None where it is handed to none."""
+        record = await self._metadata.get(paths.transfer(bundle))
+        return None if record is None else decode_owner(record.value)
+
+    def _lost(self, path: str) -> None:
+        bundle = paths.bundle_owned_at(path)
+        log.warning("bundle.lost bundle=%s reason=its lease ended", bundle)
+        self._on(bundle, Event.LOST)
+        given_up = self._give_up(bundle)
+        self._begin(bundle, self._forget(bundle, self._changing.get(bundle), given_up))
+
+    async def _forget(
+        self,
+        bundle: Bundle,
+        unloading: asyncio.Task[BrokerAddress | None] | None,
+        given_up: Awaitable[None],
+    ) -> None:
+        try:
+            await given_up
+            if unloading is not None:
+                await asyncio.wait([unloading])
+        finally:
+            self._on(bundle, Event.FORGOTTEN)
+
+    def _on(self, bundle: Bundle, event: Event) -> None:
+        state = TRANSITIONS[self._states.get(bundle, State.FREE), event]
+        if state is State.FREE:
+            del self._states[bundle]
+        else:
+            self._states[bundle] = state
+
+
+async def _nothing(_bundle: Bundle) -> None: ...

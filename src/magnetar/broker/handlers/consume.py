@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from magnetar.broker.attachments import Opening
-from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import storing
 from magnetar.errors import (
@@ -53,7 +52,6 @@ class ConsumeHandler:
     def __init__(
         self,
         registry: TopicRegistry,
-        ownership: Ownership,
         schemas: TopicSchemas,
         settings: TopicSettings,
         *,
@@ -64,7 +62,6 @@ class ConsumeHandler:
         """``consumers_max`` is for one connection; 0 is no limit."""
         self._message_ids_at_once_max = message_ids_at_once_max
         self._registry = registry
-        self._ownership = ownership
         self._schemas = schemas
         self._settings = settings
         self._consumers_max = consumers_max
@@ -236,7 +233,6 @@ class ConsumeHandler:
             raise NotAllowed("readCompacted only valid on persistent topics")
         request = _request(command, self._settings.consumer_metadata_bytes_max)
         schema = declared(command.schema) if command.HasField("schema") else None
-        await self._ownership.check(name)
         try:
             topic = await self._registry.get(name, create=command.force_topic_creation)
         except TopicNotFound:

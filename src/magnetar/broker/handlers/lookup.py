@@ -60,13 +60,13 @@ class LookupHandler:
         if command.advertised_listener_name:
             raise NotReady(f"the broker do not have {command.advertised_listener_name} listener")
         await self._authorization.lookup(session, name)
-        broker = await self._lookup.find(name)
+        found = await self._lookup.find(name)
         session.reply(
             replies.lookup_connect(
                 command.request_id,
-                broker.service_url,
-                url_tls=broker.service_url_tls or None,
-                proxy_through_service_url=broker.kept,
+                found.address.service_url,
+                url_tls=found.address.service_url_tls or None,
+                proxy_through_service_url=found.kept,
             )
         )
 

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 
 from magnetar.broker.attachments import Opening
-from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Claim
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.errors import (
     ChecksumMismatch,
     InvalidValue,
@@ -36,7 +35,6 @@ class ProduceHandler:
     def __init__(
         self,
         registry: TopicRegistry,
-        ownership: Ownership,
         schemas: TopicSchemas,
         *,
         tasks: Tasks,
@@ -45,7 +43,6 @@ class ProduceHandler:
     ) -> None:
         """``producers_max`` is for one connection; 0 is no limit."""
         self._registry = registry
-        self._ownership = ownership
         self._schemas = schemas
         self._producers_max = producers_max
         self._authorization = authorization
@@ -153,7 +150,6 @@ class ProduceHandler:
         if command.txn_enabled:
             raise NotAllowed("Transactions are not enabled.")
         schema = declared(command.schema) if command.HasField("schema") else None
-        await self._ownership.check(name)
         topic = await self._registry.get(name, create=True)
         version = await self._schemas.of_producer(name, schema)
         producer = await topic.attach_producer(

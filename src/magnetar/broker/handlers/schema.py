@@ -1,10 +1,9 @@
 """GET_SCHEMA, GET_OR_CREATE_SCHEMA."""
 
-from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.errors import SchemaNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaType, SchemaVersion
@@ -22,14 +21,12 @@ class SchemaHandler:
     def __init__(
         self,
         topics: TopicRegistry,
-        ownership: Ownership,
         registry: SchemaRegistry,
         schemas: TopicSchemas,
         *,
         authorization: ClientAuthorization = OFF,
     ) -> None:
         self._topics = topics
-        self._ownership = ownership
         self._registry = registry
         self._schemas = schemas
         self._authorization = authorization
@@ -65,7 +62,6 @@ class SchemaHandler:
         name = topic_name(command.topic)
         await self._authorization.add_schema(session, name)
         schema = declared(command.schema)
-        await self._ownership.check(name)
         try:
             await self._topics.get(name, create=False)
         except TopicNotFound:

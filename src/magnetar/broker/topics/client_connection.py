@@ -8,6 +8,7 @@ from typing import Protocol
 
 from magnetar.errors import MagnetarError
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.storage.managed_ledger.run import EntryRun
 
 
@@ -68,8 +69,14 @@ class ClientConnection(Protocol):
     def send_end_of_topic(self, consumer_id: int) -> None:
         """The topic has ended, and the consumer's subscription has acknowledged all of it."""
 
-    def close_producer(self, producer_id: int) -> None:
-        """The topic lets go of the producer (unload, deletion, a failed write)."""
+    def close_producer(self, producer_id: int, to: BrokerAddress | None = None) -> None:
+        """The topic lets go of the producer (unload, deletion, a failed write).
 
-    def close_consumer(self, consumer_id: int) -> None:
-        """The topic lets go of the consumer (unload, deletion, seek, forced unsubscribe)."""
+        ``to`` is the broker that serves the topic next; None: the client looks it up.
+        """
+
+    def close_consumer(self, consumer_id: int, to: BrokerAddress | None = None) -> None:
+        """The topic lets go of the consumer (unload, deletion, seek, forced unsubscribe).
+
+        ``to`` as for ``close_producer``.
+        """

@@ -45,6 +45,9 @@ class Duplicates:
     def refused(self, run: SendRun, error: MagnetarError) -> None:
         self._producer.refused(self._run, error)
 
+    def dropped(self, run: SendRun) -> None:
+        self._producer.dropped(self._run)
+
 
 class Deduplication:
     """Knows the duplicates of one topic while that deduplicates. Snapshots begin with ``start``."""

@@ -25,6 +25,7 @@ from magnetar.errors import (
 )
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.tasks import Tasks
@@ -250,12 +251,18 @@ class NonPersistentTopic:
     async def prepare_for_rest(self) -> bool:
         return True
 
-    async def close(self) -> None:
-        self._closed = True
-        self._producers.disconnect()
-        for subscription in list(self._by_name.values()):
-            subscription.close()
+    def lose(self) -> None:
+        self._let_go(None)
+
+    async def close(self, to: BrokerAddress | None = None) -> None:
+        self._let_go(to)
         await self._tasks.close()
+
+    def _let_go(self, to: BrokerAddress | None) -> None:
+        self._closed = True
+        self._producers.disconnect(to)
+        for subscription in list(self._by_name.values()):
+            subscription.close(to)
 
     async def delete(self) -> None:
         await self.close()

@@ -13,6 +13,7 @@ from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic_rates import TopicRates
 from magnetar.clock import Clock
 from magnetar.errors import Fenced
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
@@ -226,8 +227,8 @@ class PersistentSubscription(Subscription):
         finally:
             self._fenced = False
 
-    def close(self) -> None:
-        super().close()
+    def close(self, to: BrokerAddress | None = None) -> None:
+        super().close(to)
         if self._delayed is not None:
             self._delayed.close()
 

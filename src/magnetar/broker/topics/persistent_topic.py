@@ -22,6 +22,7 @@ from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.broker.topics.topic_upkeep import TopicUpkeep
 from magnetar.broker.topics.topic_writer import TopicWriter
 from magnetar.errors import TopicClosed
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, Position
@@ -338,18 +339,25 @@ class PersistentTopic:
             self.ledger, self.writer, self._producers, self.subscriptions, self._write_failed
         )
 
-    async def close(self) -> None:
-        await self._let_go()
+    def lose(self) -> None:
+        self._closed = True
+        self.writer.abandon()
+        self._producers.disconnect()
+        self._subscriptions.disconnect()
+
+    async def close(self, to: BrokerAddress | None = None) -> None:
+        await self._let_go(to)
         await self.ledger.close()
 
     async def delete(self) -> None:
         await self._let_go()
         await self.ledger.delete()
 
-    async def _let_go(self) -> None:
+    async def _let_go(self, to: BrokerAddress | None = None) -> None:
         self._closed = True
         await self.writer.close()
-        self._producers.disconnect()
+        self._producers.disconnect(to)
+        self._subscriptions.disconnect(to)
         await self._subscriptions.close()
         await self._features.close()
 

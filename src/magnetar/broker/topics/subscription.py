@@ -26,6 +26,7 @@ from magnetar.broker.topics.dispatch import Dispatch
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
@@ -191,13 +192,18 @@ class Subscription(ABC):
         if not self.consumers:
             self._end_dispatch()
 
-    def disconnect_all(self, *, but: Consumer | None = None) -> None:
-        """Tell consumers that they are closed, and detach them; ``but`` goes, and is not told."""
+    def disconnect_all(
+        self, *, but: Consumer | None = None, to: BrokerAddress | None = None
+    ) -> None:
+        """Tell consumers that they are closed, and detach them; ``but`` goes, and is not told.
+
+        ``to`` is the broker that serves the topic next, where that is known.
+        """
         self._end_dispatch()  # First: nobody is to get what the others held.
         for consumer in list(self.consumers):
             self.remove(consumer)
             if consumer is not but:
-                consumer.connection.close_consumer(consumer.consumer_id)
+                consumer.connection.close_consumer(consumer.consumer_id, to)
 
     def apply(self, policies: Policies) -> None:
         """These limits hold from now on, for those who are connected too."""
@@ -226,10 +232,10 @@ class Subscription(ABC):
             raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
         self.disconnect_all(but=consumer)
 
-    def close(self) -> None:
+    def close(self, to: BrokerAddress | None = None) -> None:
         """The topic lets go of it: consumers are told, and nobody joins any more."""
         self._closed = True
-        self.disconnect_all()
+        self.disconnect_all(to=to)
 
     def _end_dispatch(self) -> None:
         if self.dispatch is not None:

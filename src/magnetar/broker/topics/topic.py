@@ -15,6 +15,7 @@ from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.broker.topics.topic_offload import TopicOffload
 from magnetar.broker.topics.topic_upkeep import TopicUpkeep
 from magnetar.errors import NotAllowed
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
@@ -149,8 +150,17 @@ class Topic(Protocol):
         Raises what the stores raise.
         """
 
-    async def close(self) -> None:
-        """Let go of everybody, in order: what was sent before is stored and answered."""
+    async def close(self, to: BrokerAddress | None = None) -> None:
+        """Let go of everybody, in order: what was sent before is stored and answered.
+
+        ``to`` is the broker that serves the topic next, of which clients are told.
+        """
+
+    def lose(self) -> None:
+        """Let go of everybody at once, and answer nothing more: another broker may serve it.
+
+        The caller must then ``close`` it.
+        """
 
     async def delete(self) -> None:
         """Close, and delete the log with all subscriptions."""

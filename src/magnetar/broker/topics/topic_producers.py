@@ -5,6 +5,7 @@ from collections.abc import Callable
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import Arrival, ProducerAccess, TopicProperties
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 
@@ -51,17 +52,17 @@ class TopicProducers:
         )
         return producer
 
-    def disconnect(self) -> None:
+    def disconnect(self, to: BrokerAddress | None = None) -> None:
         """Detach everybody and tell them; whoever waits looks the topic up again."""
         if self._access is not None:
             self._access.close()
-        self.disconnect_attached()
+        self.disconnect_attached(to)
 
-    def disconnect_attached(self) -> None:
+    def disconnect_attached(self, to: BrokerAddress | None = None) -> None:
         """The same for those who do not wait: they may come back, and are let in or refused."""
         for producer in list(self.attached.values()):
             producer.detach()
-            producer.connection.close_producer(producer.producer_id)
+            producer.connection.close_producer(producer.producer_id, to)
 
     def _detach(self, producer: Producer) -> None:
         if self.attached.get(producer.name) is producer:

@@ -23,6 +23,7 @@ from magnetar.errors import (
     SubscriptionNotFound,
     TopicClosed,
 )
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
@@ -219,10 +220,14 @@ class TopicSubscriptions:
             clock=self._context.clock,
         )
 
-    async def close(self) -> None:
+    def disconnect(self, to: BrokerAddress | None = None) -> None:
+        """Let go of all consumers, who are told, and let nobody join any more."""
         self._closed = True
         for subscription in list(self.by_name.values()):
-            subscription.close()
+            subscription.close(to)
+
+    async def close(self) -> None:
+        """End what still runs, once ``disconnect`` was called."""
         await self._tasks.close()
 
     @property

@@ -135,6 +135,13 @@ class TopicWriter:
                 self._at_rest = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._at_rest)
 
+    def abandon(self) -> None:
+        """Take nothing more, and answer nothing: what is under way may be stored or not."""
+        self._closed = True
+        for producer, run in self._take_waiting():
+            producer.dropped(run)
+        self._rest()
+
     def _may_store(self) -> bool:
         """Whether what waits is appended before an append under way is answered."""
         return self._inbox_size >= AHEAD_MIN and self._ledger.takes_more
@@ -191,15 +198,19 @@ class TopicWriter:
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""
         log.error("topic.write_failed topic=%s error=%s", self._topic, error)
-        storing = chain.from_iterable(runs for runs, _ in self._storing)
-        waiting = [*storing, *self._inbox]
-        self._storing, self._inbox, self._inbox_size = (), [], 0
-        for producer, run in waiting:
+        for producer, run in self._take_waiting():
             producer.refused(run, error)
         if not self._closed:
             self._closed = True
             self._failed()
         self._rest()
+
+    def _take_waiting(self) -> list[Waiting]:
+        """All that is not answered, which nothing will be answered for from here on."""
+        storing = chain.from_iterable(runs for runs, _ in self._storing)
+        waiting = [*storing, *self._inbox]
+        self._storing, self._inbox, self._inbox_size = (), [], 0
+        return waiting
 
     def _rest(self) -> None:
         """Wake ``close`` when nothing is under way any more."""

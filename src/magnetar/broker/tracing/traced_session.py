@@ -14,6 +14,7 @@ from magnetar.broker.topics.producer import Producer
 from magnetar.errors import MagnetarError
 from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -215,8 +216,8 @@ class TracedSession(Session):
             for position in positions:
                 self._end((consumer_id, position.ledger_id, position.entry_id), "given back")
 
-    def close_consumer(self, consumer_id: int) -> None:
-        super().close_consumer(consumer_id)
+    def close_consumer(self, consumer_id: int, to: BrokerAddress | None = None) -> None:
+        super().close_consumer(consumer_id, to)
         self.given_back(consumer_id, None)
 
     async def close(self) -> None:

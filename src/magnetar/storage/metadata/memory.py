@@ -2,10 +2,11 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Callable
+from dataclasses import replace
 
 from magnetar.errors import StorageError, VersionMismatch
-from magnetar.storage.metadata.store import ABSENT, Record, Watch
-from magnetar.storage.metadata.watches import Watches
+from magnetar.storage.metadata.store import ABSENT, Owner, Record, SessionState, Watch
+from magnetar.storage.metadata.watches import SessionWatches, Watches
 
 
 class MemoryTree:
@@ -50,12 +51,16 @@ class MemoryMetadataStore:
     def __init__(self, tree: MemoryTree | None = None) -> None:
         self._tree = tree or MemoryTree()
         self._watches = Watches()
+        self._session_watches = SessionWatches()
         self._tree.watches.append(self._watches)
         self._closed = False
 
     async def get(self, path: str) -> Record | None:
         self._check_open()
-        return self._tree.records.get(path)
+        record, owner = self._tree.records.get(path), self._tree.owners.get(path)
+        if record is None or owner is None:
+            return record
+        return replace(record, owner=Owner.OURS if owner is self else Owner.OTHER)
 
     async def put(
         self,
@@ -81,12 +86,24 @@ class MemoryMetadataStore:
         self._check_open()
         return self._watches.begin(prefix, changed)
 
+    def watch_session(self, changed: Callable[[SessionState], None]) -> Watch:
+        self._check_open()
+        return self._session_watches.begin(changed)
+
+    def expire(self) -> None:
+        """End the session as a server does that did not hear of it for long."""
+        self._session_watches.notify(SessionState.LOST)
+        self._remove_owned()
+
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         self._watches.clear()
         self._tree.watches.remove(self._watches)
+        self._remove_owned()
+
+    def _remove_owned(self) -> None:
         for path in [path for path, owner in self._tree.owners.items() if owner is self]:
             self._tree.remove(path)
 

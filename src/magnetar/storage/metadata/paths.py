@@ -17,6 +17,8 @@
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
     /schemas/{tenant}/{namespace}/{local}/{number}                     a version of a topic's schema
     /topic-deletions/{topic}                                           a deletion under way
+    /namespace/{tenant}/{namespace}/{range}                            the broker of a bundle
+    /transfers/{tenant}/{namespace}/{range}                            the broker that takes it next
 
     /counters/starts                                                   its version counts starts
 
@@ -27,6 +29,7 @@ cluster or ``global``.
 
 from urllib.parse import quote, unquote
 
+from magnetar.model.bundles import Bundle
 from magnetar.model.names import NamespaceName, TopicName
 
 ADMIN = "/admin"
@@ -48,6 +51,8 @@ MANAGED_LEDGERS = "/managed-ledgers"
 DELETIONS = "/topic-deletions"
 SCHEMAS = "/schemas"
 STARTS = "/counters/starts"
+BUNDLE_OWNERS = "/namespace"
+TRANSFERS = "/transfers"
 
 
 def cluster(name: str) -> str:
@@ -153,6 +158,23 @@ def schemas_at(path: str) -> str:
 def deletion(topic: TopicName) -> str:
     """Return the path of the note that a topic is being deleted."""
     return f"{DELETIONS}/{encode(str(topic))}"
+
+
+def bundle_owner(bundle: Bundle) -> str:
+    """Return the path of the lease of a bundle."""
+    return f"{BUNDLE_OWNERS}/{bundle}"
+
+
+def bundle_owned_at(path: str) -> Bundle:
+    """Return the bundle whose lease is at ``path``."""
+    tenant, local, bounds = path.removeprefix(f"{BUNDLE_OWNERS}/").split("/")
+    low, high = (int(bound, 16) for bound in bounds.split("_"))
+    return Bundle(NamespaceName(tenant, local), low, high)
+
+
+def transfer(bundle: Bundle) -> str:
+    """Return the path of the note which broker takes a bundle next."""
+    return f"{TRANSFERS}/{bundle}"
 
 
 def encode(name: str) -> str:

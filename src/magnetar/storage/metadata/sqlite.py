@@ -20,8 +20,8 @@ from magnetar.model.operation_counts import OperationCounts
 from magnetar.storage.metadata.batches import Batches
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
-from magnetar.storage.metadata.store import Record, Watch
-from magnetar.storage.metadata.watches import Watches
+from magnetar.storage.metadata.store import Record, SessionState, Watch
+from magnetar.storage.metadata.watches import SessionWatches, Watches
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -37,6 +37,7 @@ class SqliteMetadataStore:
         self._path = path
         self._batches: Batches[SqliteWorker] = Batches()
         self._watches = Watches(lambda: self._batches.post(SqliteWorker.end_watching, writes=False))
+        self._session_watches = SessionWatches()
         self._closed = False
         self._refusal = ""
         self.counts = {kind: OperationCounts() for kind in ("get", "put", "del")}
@@ -49,6 +50,7 @@ class SqliteMetadataStore:
             settings=settings,
             must_exist=must_exist,
             changed=self._notify_watches,
+            session_changed=self._session_watches.notify,
         )
         self._thread = threading.Thread(target=work, name="magnetar-metadata", daemon=True)
 
@@ -78,7 +80,7 @@ class SqliteMetadataStore:
 
     async def get(self, path: str) -> Record | None:
         with self.counts["get"].counted(asyncio.get_running_loop().time):
-            return await self._ask(lambda worker: worker.tables.get(path), writes=False)
+            return await self._ask(lambda worker: worker.get(path), writes=False)
 
     async def put(
         self,
@@ -112,6 +114,10 @@ class SqliteMetadataStore:
         if not self._watches:
             self._batches.post(SqliteWorker.begin_watching, writes=False)
         return self._watches.begin(prefix, changed)
+
+    def watch_session(self, changed: Callable[[SessionState], None]) -> Watch:
+        self._check_open()
+        return self._session_watches.begin(changed)
 
     async def close(self) -> None:
         if self._closed:

@@ -15,6 +15,7 @@ from magnetar.clock import Clock
 from magnetar.errors import CorruptEntry, MagnetarError, StorageError
 from magnetar.storage.metadata.batches import Batches, Operation
 from magnetar.storage.metadata.sqlite_file import SqliteSettings, connect, failure_of
+from magnetar.storage.metadata.store import Record, SessionState
 from magnetar.storage.metadata.tables import Tables
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,9 @@ def serve(
     settings: SqliteSettings,
     must_exist: bool,
     changed: Callable[[list[str | None]], None],
+    session_changed: Callable[[SessionState], None],
 ) -> None:
-    """Open the file, and carry out operations until the end. ``changed`` is called on the loop.
+    """Open the file, and carry out operations until the end. The calls are made on the loop.
 
     Where the file cannot be used, every operation fails with the reason.
     """
@@ -43,6 +45,7 @@ def serve(
         return
     with contextlib.closing(connection):
         worker = SqliteWorker(path, connection, clock=clock, settings=settings)
+        told = SessionState.CONNECTED
         while running:
             batch, running = batches.take(worker.wait_max_s)
             if batch:
@@ -50,10 +53,14 @@ def serve(
             try:
                 if paths := worker.changes():
                     batches.call(changed, paths)
-                worker.maintain_sessions()
+                state = worker.maintain_sessions()
             except sqlite3.Error as error:
+                state = SessionState.SUSPENDED
                 # This is tried again. Where it fails for long, operations fail as well.
                 log.warning("metadata.look_failed path=%s error=%s", path, error)
+            if state is not told:
+                told = state
+                batches.call(session_changed, state)
 
 
 class SqliteWorker:
@@ -77,6 +84,9 @@ class SqliteWorker:
         self._heartbeat_due = 0.0
         self._failing = False  # The last transaction that wrote anything failed.
         self._damage_logged: set[str] = set()
+
+    def get(self, path: str) -> Record | None:
+        return self.tables.get(path, self._session)
 
     def put(self, path: str, value: bytes, *, expected_version: int | None, ephemeral: bool) -> int:
         """Write a record; an ephemeral one belongs to our session."""
@@ -176,14 +186,14 @@ class SqliteWorker:
         self.tables.changed = False
         return [None, *found] if missed else [*found]
 
-    def maintain_sessions(self) -> None:
+    def maintain_sessions(self) -> SessionState:
         """Send our heartbeat, end expired sessions, forget old deletions."""
-        now = self._clock.now()
+        now, state = self._clock.now(), SessionState.CONNECTED
         if now < self._heartbeat_due:
-            return
+            return state
         self._heartbeat_due = now + self._settings.session_timeout_s / 4
-        if self._session is not None:
-            self._send_heartbeat()
+        if self._session is not None and not self._send_heartbeat():
+            state = SessionState.LOST
         with self.tables.transaction(writes=False):
             expired = self._expired(self.tables.heartbeats(), now)
         if expired:
@@ -194,9 +204,13 @@ class SqliteWorker:
                     self.tables.end_session(session)
                 if self.tables.overgrown:
                     self.tables.forget_deletions()
+        return state
 
-    def _send_heartbeat(self) -> None:
-        """Send our heartbeat. It need not survive a loss of power, so it is not synced."""
+    def _send_heartbeat(self) -> bool:
+        """Send our heartbeat, and return whether the session lives.
+
+        It need not survive a loss of power, so it is not synced.
+        """
         assert self._session is not None, "only who owns ephemeral records has a session"
         self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
@@ -211,6 +225,7 @@ class SqliteWorker:
                 self._path,
             )
             self._session = None
+        return alive
 
     def _expired(self, sessions: dict[int, int], now: float) -> list[int]:
         """Return the other sessions whose heartbeats we have not seen change for too long.

@@ -7,10 +7,27 @@ children without existing itself. Every change is durable when the call returns.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final, Protocol
 
 ABSENT: Final = -1
 """An ``expected_version`` that says that the record must not exist yet."""
+
+
+class Owner(Enum):
+    """Whose session an ephemeral record ends with."""
+
+    NONE = auto()  # It is not ephemeral.
+    OURS = auto()
+    OTHER = auto()
+
+
+class SessionState(Enum):
+    """What this process knows of its session, in which its ephemeral records live."""
+
+    CONNECTED = auto()
+    SUSPENDED = auto()  # The store does not answer; the session may live on, and stops nothing.
+    LOST = auto()  # Its ephemeral records are gone or will be; the next one begins a new session.
 
 
 @dataclass(slots=True, frozen=True)
@@ -19,6 +36,7 @@ class Record:
 
     value: bytes
     version: int
+    owner: Owner = Owner.NONE
 
 
 class Watch(Protocol):
@@ -64,5 +82,12 @@ class MetadataStore(Protocol):
         read after the call shows the new state or a newer one.
         """
 
+    def watch_session(self, changed: Callable[[SessionState], None]) -> Watch:
+        """Call ``changed`` on the event loop whenever the state of the session changes.
+
+        LOST is told before another session can own what this one owned, as far as this process can
+        know: one that was stopped learns it when it goes on.
+        """
+
     async def close(self) -> None:
-        """End the session, its watches, and its ephemeral records."""
+        """End the session, its watches, and its ephemeral records. Not told as LOST."""

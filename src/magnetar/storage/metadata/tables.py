@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from magnetar.errors import CorruptEntry, VersionMismatch
-from magnetar.storage.metadata.store import ABSENT, Record
+from magnetar.storage.metadata.store import ABSENT, Owner, Record
 
 DELETIONS_KEPT: Final = 10_000
 """How many deletions a watch may lag behind; beyond that, every record counts as changed."""
@@ -75,18 +75,25 @@ class Tables:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def get(self, path: str) -> Record | None:
-        """Return the record. Raises CorruptEntry when it is not what was written."""
-        row = self._one("SELECT value, version, checksum FROM records WHERE path = ?", path)
+    def get(self, path: str, session: int | None = None) -> Record | None:
+        """Return the record, as ``session`` sees it.
+
+        Raises CorruptEntry when it is not what was written.
+        """
+        row = self._one(
+            "SELECT value, version, checksum, session FROM records WHERE path = ?", path
+        )
         if row is None:
             return None
-        value, version, checksum = row
+        value, version, checksum, owner = row
         if not isinstance(value, bytes) or checksum != _checksum(path, version, value):
             raise CorruptEntry(
                 f"the record {path} of the metadata is damaged: restore metadata.sqlite from a "
                 "backup, or delete the record to go on without it"
             )
-        return Record(value, version)
+        if owner is None:
+            return Record(value, version)
+        return Record(value, version, Owner.OURS if owner == session else Owner.OTHER)
 
     def put(
         self, path: str, value: bytes, *, expected_version: int | None, session: int | None

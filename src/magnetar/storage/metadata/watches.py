@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+from magnetar.storage.metadata.store import SessionState
+
 
 class PathWatch:
     """A watch on everything at or below a prefix."""
@@ -53,3 +55,38 @@ class Watches:
     def _call(self, watch: PathWatch, path: str) -> None:
         if watch in self._running:
             watch.changed(path)
+
+
+class SessionWatch:
+    """A watch on the state of a session."""
+
+    def __init__(self, watches: "SessionWatches", changed: Callable[[SessionState], None]) -> None:
+        self.changed = changed
+        self._watches = watches
+
+    def cancel(self) -> None:
+        self._watches.end(self)
+
+
+class SessionWatches:
+    """Tells of the state of one session, once for each change."""
+
+    def __init__(self) -> None:
+        self._running: list[SessionWatch] = []
+        self._state = SessionState.CONNECTED
+
+    def begin(self, changed: Callable[[SessionState], None]) -> SessionWatch:
+        self._running.append(SessionWatch(self, changed))
+        return self._running[-1]
+
+    def end(self, watch: SessionWatch) -> None:
+        if watch in self._running:
+            self._running.remove(watch)
+
+    def notify(self, state: SessionState) -> None:
+        """Tell everybody at once: whoever loses something must stop before this returns."""
+        if state is self._state and state is not SessionState.LOST:
+            return
+        self._state = state
+        for watch in list(self._running):
+            watch.changed(state)

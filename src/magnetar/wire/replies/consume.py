@@ -6,6 +6,7 @@ from typing import Protocol
 
 from magnetar import inner
 from magnetar.errors import MagnetarError
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import Position
 from magnetar.model.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -153,9 +154,16 @@ def reached_end_of_topic(consumer_id: int) -> bytes:
     return encode(pb.CommandReachedEndOfTopic(consumer_id=consumer_id))
 
 
-def close_consumer(consumer_id: int) -> bytes:
-    """The client is to look the topic up and subscribe again."""
-    return encode(pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST))
+def close_consumer(consumer_id: int, to: BrokerAddress | None = None) -> bytes:
+    """The client is to subscribe again: at ``to``, or where it looks the topic up."""
+    return encode(
+        pb.CommandCloseConsumer(
+            consumer_id=consumer_id,
+            request_id=NO_REQUEST,
+            assignedBrokerServiceUrl=None if to is None else to.service_url or None,
+            assignedBrokerServiceUrlTls=None if to is None else to.service_url_tls or None,
+        )
+    )
 
 
 def _behind_message_ids(

@@ -3,6 +3,7 @@
 from magnetar import inner
 from magnetar.errors import MagnetarError
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.errors import to_code
 from magnetar.wire.frames import encode
@@ -79,6 +80,13 @@ def send_errors(run: SendRun, error: MagnetarError) -> bytes:
     return b"".join(send_error(run.producer_id, sequence, error) for sequence in run.sequences)
 
 
-def close_producer(producer_id: int) -> bytes:
-    """The client is to look the topic up and open its producer again."""
-    return encode(pb.CommandCloseProducer(producer_id=producer_id, request_id=NO_REQUEST))
+def close_producer(producer_id: int, to: BrokerAddress | None = None) -> bytes:
+    """The client is to open its producer again: at ``to``, or where it looks the topic up."""
+    return encode(
+        pb.CommandCloseProducer(
+            producer_id=producer_id,
+            request_id=NO_REQUEST,
+            assignedBrokerServiceUrl=None if to is None else to.service_url or None,
+            assignedBrokerServiceUrlTls=None if to is None else to.service_url_tls or None,
+        )
+    )

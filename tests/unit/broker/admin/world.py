@@ -15,8 +15,9 @@ from magnetar.broker.admin.app import every_route, start_admin
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.auth.permissions import Permissions
-from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
+from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.config import Config
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
@@ -28,11 +29,11 @@ from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
-from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -73,10 +74,10 @@ class SilentEnd:
 
     def send_active_change(self, consumer_id, *, active): ...
 
-    def close_producer(self, producer_id):
+    def close_producer(self, producer_id, to=None):
         self.closed.append(("producer", producer_id))
 
-    def close_consumer(self, consumer_id):
+    def close_consumer(self, consumer_id, to=None):
         self.closed.append(("consumer", consumer_id))
 
 
@@ -178,7 +179,10 @@ async def open_world(settings=None, clock=None, routes=every_route):
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
         schemas = SchemaRegistry(metadata, SystemClock())
         stack.callback(schemas.close)
+        ownership = Ownership(metadata, address, clock=clock, tasks=tasks)
         registry = TopicRegistry(
+            resources=resources,
+            ownership=ownership,
             open_ledger=open_ledger,
             creation=creation,
             policies=policies,
@@ -194,7 +198,6 @@ async def open_world(settings=None, clock=None, routes=every_route):
             ),
         )
         stack.push_async_callback(registry.close)
-        ownership = Ownership(resources, address="localhost:8080")
         services = AdminServices(
             resources=resources,
             policies=policies,
@@ -203,7 +206,7 @@ async def open_world(settings=None, clock=None, routes=every_route):
             topics=registry,
             schema_registry=schemas,
             schemas=TopicSchemas(schemas, policies),
-            lookup=Lookup(resources, ownership, address),
+            lookup=Lookup(resources, ownership, kept=True),
             ownership=ownership,
             address=address,
             cluster="standalone",

@@ -1,19 +1,42 @@
+import asyncio
+from itertools import product
+
 import pytest
+from support.loop import until, until_idle
 
-from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster import ownership as ownership_module
+from magnetar.broker.cluster.ownership import TRANSITIONS, Event, State
 from magnetar.errors import NotOwner
-from magnetar.model.names import TopicName
+from magnetar.model.bundles import RING_END, Bundle
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.storage.metadata import paths
+
+BUNDLE = Bundle(NamespaceName("public", "default"), 0x8000_0000, 0xC000_0000)
+TOPIC = TopicName.parse("persistent://public/default/x")
 
 
-@pytest.fixture
-def ownership(resources):
-    return Ownership(resources, address="localhost:8080")
+async def nothing(_):
+    """Close no topics."""
 
 
-async def test_a_bundle_nobody_looked_up_is_not_served(ownership):
-    topic = TopicName.parse("persistent://public/default/x")
+async def owner_of(broker):
+    return (await broker.ownership.acquire(BUNDLE)).service_url
+
+
+def test_a_bundle_is_served_from_its_lease_to_the_first_step_of_unloading_or_losing_it():
+    assert {(state, event) for state, event in TRANSITIONS} == {
+        pair for pair in product(State, Event) if pair in TRANSITIONS
+    }
+    into = {state for state in State if state in TRANSITIONS.values()}
+    assert into == set(State)
+    assert [key for key, state in TRANSITIONS.items() if state is State.OWNED] == [
+        (State.ACQUIRING, Event.TAKEN)
+    ]
+
+
+async def test_a_bundle_that_no_client_looked_up_is_not_served(brokers):
     with pytest.raises(NotOwner) as refused:
-        await ownership.check(topic)
+        await brokers[0].ownership.check(BUNDLE, TOPIC)
     assert str(refused.value) == (
         "Namespace bundle (public/default/0x80000000_0xc0000000) for topic "
         "(persistent://public/default/x) not served by this instance:localhost:8080. "
@@ -21,27 +44,119 @@ async def test_a_bundle_nobody_looked_up_is_not_served(ownership):
     )
 
 
-async def test_a_namespace_that_does_not_exist_is_one_bundle_nobody_serves(ownership):
-    topic = TopicName.parse("persistent://nosuch/default/x")
-    with pytest.raises(NotOwner) as refused:
-        await ownership.check(topic)
-    assert str(refused.value) == (
-        "Namespace bundle (nosuch/default/0x00000000_0xffffffff) for topic "
-        "(persistent://nosuch/default/x) not served by this instance:localhost:8080. "
-        "Please redo the lookup."
+async def test_of_two_brokers_who_are_asked_at_once_one_has_it_and_both_know(brokers):
+    here, there = brokers
+    found = await asyncio.gather(*(owner_of(each) for each in (here, there, here, there)))
+    assert len(set(found)) == 1
+    assert here.ownership.owns(BUNDLE) is not there.ownership.owns(BUNDLE)
+
+
+async def test_an_unloaded_bundle_is_free_only_when_its_topics_are_closed(brokers):
+    here, there = brokers
+    await owner_of(here)
+    closed = asyncio.Event()
+
+    async def close(bundle):
+        assert not here.ownership.owns(bundle)
+        await closed.wait()
+
+    unloading = asyncio.ensure_future(here.ownership.unload(BUNDLE, close))
+    await until_idle()
+    again = asyncio.ensure_future(here.ownership.unload(BUNDLE, nothing))
+    looked_up = asyncio.ensure_future(owner_of(here))
+    await until_idle()
+    assert await owner_of(there) == here.address.service_url
+    assert [each.done() for each in (unloading, again, looked_up)] == [False] * 3
+    closed.set()
+    await asyncio.gather(unloading, again)
+    assert await looked_up == await owner_of(there)
+
+
+async def test_a_bundle_is_handed_to_the_broker_that_is_named_whoever_is_asked_first(brokers):
+    here, there = brokers
+    await owner_of(here)
+    closed = asyncio.Event()
+    unloading = asyncio.ensure_future(
+        here.ownership.unload(BUNDLE, lambda _: closed.wait(), there.address)
     )
+    await until_idle()
+    early = asyncio.ensure_future(there.ownership.check(BUNDLE, TOPIC))  # A client was told.
+    await until_idle()
+    assert not early.done()
+    closed.set()
+    await unloading
+    assert await owner_of(here) == there.address.service_url
+    await early
+    assert there.ownership.bundles == [BUNDLE]
+    assert await here.metadata.get(paths.transfer(BUNDLE)) is None
 
 
-async def test_a_bundle_that_was_taken_is_served_for_all_its_topics(ownership):
-    names = [TopicName.parse(f"t-{index}") for index in range(40)]
-    taken = names[0]
-    await ownership.take(taken)
-    await ownership.check(taken)
-    served = []
+async def test_a_broker_that_does_not_come_for_its_bundle_loses_its_turn(brokers, monkeypatch):
+    monkeypatch.setattr(ownership_module, "TRANSFER_S_MAX", 0.2)
+    here, there = brokers
+    await owner_of(here)
+    await here.ownership.unload(BUNDLE, nothing, there.address)
+    changed = asyncio.Event()
+    here.metadata.watch(paths.transfer(BUNDLE), lambda _: changed.set())
+    assert await owner_of(here) == there.address.service_url
+    await asyncio.wait_for(changed.wait(), 10)
+    assert await owner_of(here) == here.address.service_url
+
+
+async def test_a_lost_session_gives_up_everything_before_another_broker_has_it(brokers):
+    here, there = brokers
+    await owner_of(here)
+    seen, finished = [], asyncio.Event()
+
+    def give_up(bundle):
+        seen.append((bundle, here.metadata._tree.owners[paths.bundle_owner(bundle)]))
+        return finished.wait()
+
+    here.ownership.when_lost(give_up)
+    here.metadata.expire()
+    assert seen == [(BUNDLE, here.metadata)]  # Its record was still there.
+    assert not here.ownership.owns(BUNDLE)
+    assert await owner_of(there) == there.address.service_url
+    asked = asyncio.ensure_future(owner_of(here))
+    await until_idle()
+    assert not asked.done()
+    finished.set()
+    assert await asked == there.address.service_url
+
+
+async def test_a_bundle_lost_while_it_is_unloaded_is_free_in_the_end(brokers):
+    here, there = brokers
+    await owner_of(here)
+    closed = asyncio.Event()
+    unloading = asyncio.ensure_future(here.ownership.unload(BUNDLE, lambda _: closed.wait()))
+    await until_idle()
+    here.metadata.expire()
+    await owner_of(there)
+    closed.set()
+    await unloading
+    assert await owner_of(here) == there.address.service_url
+
+
+async def test_a_lease_that_is_deleted_by_hand_is_lost(brokers):
+    here, there = brokers
+    await owner_of(here)
+    await there.metadata.delete(paths.bundle_owner(BUNDLE))
+    await until(lambda: not here.ownership.owns(BUNDLE))
+    assert await owner_of(there) == there.address.service_url
+
+
+async def test_a_store_that_does_not_answer_refuses_and_can_be_asked_again(brokers):
+    here, _ = brokers
+    works, here.metadata.put = here.metadata.put, None
+    with pytest.raises(TypeError):
+        await owner_of(here)
+    here.metadata.put = works
+    assert await owner_of(here) == here.address.service_url
+
+
+async def test_bundles_are_listed_in_order(brokers):
+    here, _ = brokers
+    names = [NamespaceName("a", "b"), NamespaceName("a", "a")]
     for name in names:
-        try:
-            await ownership.check(name)
-        except NotOwner:
-            continue
-        served.append(name)
-    assert 1 < len(served) < len(names)
+        await here.ownership.acquire(Bundle(name, 0, RING_END))
+    assert [str(each.namespace) for each in here.ownership.bundles] == ["a/a", "a/b"]

@@ -100,10 +100,10 @@ class ClientEnd:
     def send_end_of_topic(self, consumer_id):
         self._note("end", consumer_id)
 
-    def close_producer(self, producer_id):
+    def close_producer(self, producer_id, to=None):
         self._note("close_producer", producer_id)
 
-    def close_consumer(self, consumer_id):
+    def close_consumer(self, consumer_id, to=None):
         self._note("close_consumer", consumer_id)
 
     def got(self, consumer_id=None):

@@ -13,6 +13,7 @@ from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, TopicClosed
 from magnetar.message.entry import checksum
 from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import Position
 
 PAUSE_S_MAX: Final = 20.0
@@ -65,7 +66,7 @@ class OperatorConnection:
     def drop_sends(self, run: SendRun) -> None:
         self._note_all(run.sequences, TopicClosed("The topic is being closed: try again"))
 
-    def close_producer(self, producer_id: int) -> None:
+    def close_producer(self, producer_id: int, to: BrokerAddress | None = None) -> None:
         """What waits is answered by ``drop_sends``."""
 
     def read_later(self, wait_s: Callable[[], float]) -> None:
@@ -77,7 +78,7 @@ class OperatorConnection:
     async def alive(self) -> bool:
         return True
 
-    def close_consumer(self, consumer_id: int) -> None:
+    def close_consumer(self, consumer_id: int, to: BrokerAddress | None = None) -> None:
         raise NotImplementedError("it has no consumers")
 
     def send_entries(self, consumer_id: int, run: Any, **more: Any) -> None:

@@ -56,7 +56,7 @@ async def topics(admin: AdminServices, _: Request) -> Reply:
         except MagnetarError:
             continue  # It was deleted meanwhile, or its log cannot be read.
         bundles = found.setdefault(str(name.namespace), {})
-        domains = bundles.setdefault(await admin.resources.bundle(name), {})
+        domains = bundles.setdefault((await admin.resources.bundle(name)).range, {})
         domains.setdefault(name.domain, {})[str(name)] = stats
         if count % TOPICS_PER_TURN == 0:
             await admin.clock.sleep(0)

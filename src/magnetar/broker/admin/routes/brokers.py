@@ -35,7 +35,7 @@ async def owned(admin: AdminServices, request: Request) -> Reply:
     """The bundles that a broker serves."""
     if unquote(request.segments["broker"]) != admin.broker_id:
         raise NotFound(f"Broker id '{request.segments['broker']}' not found in available brokers.")
-    return shown(dict.fromkeys(admin.ownership.bundles, _OWNED))
+    return shown(dict.fromkeys(map(str, admin.ownership.bundles), _OWNED))
 
 
 async def storage(admin: AdminServices, _: Request) -> Reply:

@@ -1,7 +1,5 @@
 """The bundles of a namespace: split, unloaded, deleted, and where topics are in one."""
 
-from itertools import pairwise
-from statistics import median_low
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -11,37 +9,14 @@ from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName, NotFound
-from magnetar.model.names import DOMAINS, NamespaceName, TopicName
-from magnetar.model.records import place_of, range_text
+from magnetar.model.bundles import Bundle, halved, halved_by_count, hash_of, split_where
+from magnetar.model.names import DOMAINS, TopicName
 
 _HALVES: Final = "range_equally_divide"
 _BY_TOPICS: Final = "topic_count_equally_divide"
 _AT_PLACES: Final = "specified_positions_divide"
 _BY_LOAD: Final = "flow_or_qps_equally_divide"
 _ALGORITHMS: Final = (_HALVES, _BY_TOPICS, _AT_PLACES, _BY_LOAD)
-
-
-class Bundle:
-    """The bundle that a request names."""
-
-    def __init__(self, namespace: NamespaceName, low: int, high: int) -> None:
-        self.namespace = namespace
-        self.low = low
-        self.high = high
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{range_text(self.low, self.high)}"
-
-    async def topics(self, admin: AdminServices) -> list[TopicName]:
-        """Those that exist, partitions one by one."""
-        bundles = (await admin.resources.require_namespace(self.namespace)).bundles
-        own = range_text(self.low, self.high)
-        return [
-            name
-            for domain in DOMAINS
-            for name in await admin.resources.topics(self.namespace, domain)
-            if bundles.range_of(name) == own
-        ]
 
 
 async def bundle_of(admin: AdminServices, request: Request, *, owned: bool = False) -> Bundle:
@@ -51,10 +26,20 @@ async def bundle_of(admin: AdminServices, request: Request, *, owned: bool = Fal
     """
     namespace = arguments.namespace(request)
     record = await admin.resources.require_namespace(namespace)
-    bundle = Bundle(namespace, *record.bundles.bounds(request.segments["bundle"], namespace))
-    if owned and not admin.ownership.owns(str(bundle)):
+    bundle = record.bundles.named(request.segments["bundle"], namespace)
+    if owned and not admin.ownership.owns(bundle):
         raise Rejection(412, f"Failed to find ownership for ServiceUnit:{bundle}")
     return bundle
+
+
+async def topics_in(admin: AdminServices, bundle: Bundle) -> list[TopicName]:
+    """The topics of a bundle that exist, partitions one by one."""
+    return [
+        name
+        for domain in DOMAINS
+        for name in await admin.resources.topics(bundle.namespace, domain)
+        if bundle.holds(name)
+    ]
 
 
 @reads(Query("splitAlgorithmName"), Query("unload", "boolean"))
@@ -67,39 +52,33 @@ async def split(admin: AdminServices, request: Request) -> Reply:
             f"[{', '.join(_ALGORITHMS)}]",
         )
     bundle = await bundle_of(admin, request)
-    places = sorted(await _places(admin, request, bundle, algorithm))
-    if places:
-        topics = await bundle.topics(admin) if request.flag("unload") else []
-        await admin.resources.split_bundles(bundle.namespace, places)
-        bounds = (bundle.low, *places, bundle.high)
-        parts = [f"{bundle.namespace}/{range_text(*each)}" for each in pairwise(bounds)]
-        admin.ownership.split(str(bundle), parts)
-        for topic in topics:
-            await admin.access.unload(topic)
-        if topics:
-            admin.ownership.release(parts)
+    boundaries = sorted(await _boundaries(admin, request, bundle, algorithm))
+    if boundaries:
+        parts = bundle.split_at(boundaries)
+        await admin.topics.split_bundle(
+            bundle, parts, lambda: admin.resources.split_bundles(bundle.namespace, boundaries)
+        )
+        for part in parts if request.flag("unload") else ():
+            await admin.topics.unload_bundle(part)
     return done()
 
 
-async def _places(
+async def _boundaries(
     admin: AdminServices, request: Request, bundle: Bundle, algorithm: str
 ) -> set[int]:
     """Where new bundles begin; nowhere, as in Pulsar, where there are no two topics to part."""
     if algorithm == _BY_LOAD:
         raise _no_load(algorithm)
     if algorithm == _HALVES:
-        middle = bundle.low + (bundle.high - bundle.low + 1) // 2
-        return {middle} if bundle.low < middle < bundle.high else set()
-    hashes = sorted(map(place_of, await bundle.topics(admin)))
-    if algorithm == _AT_PLACES:
-        asked = arguments.body(request)
-        if not isinstance(asked, list) or not asked:
-            raise Rejection(412, "Say where to split, in the body: a list of hashes of 32 bits")
-        inside = {arguments.whole(each, "A place to split at") for each in asked}
-    else:
-        inside = {median_low(hashes) + 1} if hashes else set()
-    return (
-        {each for each in inside if bundle.low < each < bundle.high} if len(hashes) > 1 else set()
+        return halved(bundle)
+    topics = await topics_in(admin, bundle)
+    if algorithm == _BY_TOPICS:
+        return halved_by_count(bundle, topics)
+    asked = arguments.body(request)
+    if not isinstance(asked, list) or not asked:
+        raise Rejection(412, "Say where to split, in the body: a list of hashes of 32 bits")
+    return split_where(
+        {arguments.whole(each, "A place to split at") for each in asked}, bundle, topics
     )
 
 
@@ -116,41 +95,37 @@ async def unload(admin: AdminServices, request: Request) -> Reply:
     """Close the topics of a bundle; clients look them up again."""
     if request.query.get("destinationBroker") not in (None, "", admin.broker_id):
         raise NotFound(f"There is no broker beside {admin.broker_id} to unload to")
-    bundle = await bundle_of(admin, request)
-    for topic in await bundle.topics(admin):
-        await admin.access.unload(topic)
-    admin.ownership.release([str(bundle)])
+    await admin.topics.unload_bundle(await bundle_of(admin, request))
     return done()
 
 
 async def unload_namespace(admin: AdminServices, request: Request) -> Reply:
     namespace = arguments.namespace(request)
     record = await admin.resources.require_namespace(namespace)
-    for topic in [name for name in admin.topics.loaded if name.namespace == namespace]:
-        await admin.access.unload(topic)
-    admin.ownership.release(f"{namespace}/{each}" for each in record.bundles.ranges)
+    for bundle in record.bundles.of(namespace):
+        await admin.topics.unload_bundle(bundle)
     return done()
 
 
 async def delete(admin: AdminServices, request: Request) -> Reply:
     """Serve an empty bundle no more."""
     bundle = await bundle_of(admin, request, owned=True)
-    if await bundle.topics(admin):
+    if await topics_in(admin, bundle):
         raise Rejection(409, "Cannot delete non empty bundle")
-    admin.ownership.release([str(bundle)])
+    await admin.topics.unload_bundle(bundle)
     return done()
 
 
 async def hash_positions(admin: AdminServices, request: Request) -> Reply:
     bundle = await bundle_of(admin, request, owned=True)
-    topics = await bundle.topics(admin)
+    topics = await topics_in(admin, bundle)
     if "topics" in request.query:
         topics = [name for name in topics if name in _named(request.query["topics"])]
-    positions = {str(name): place_of(name) for name in topics}
+    positions = {str(name): hash_of(name) for name in topics}
     return shown(
         {
             "namespace": str(bundle.namespace),
-            "bundle": range_text(bundle.low, bundle.high),
+            "bundle": bundle.range,
             "topicHashPositions": positions,
         }
     )

@@ -16,7 +16,7 @@ from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 async def find(admin: AdminServices, request: Request) -> Reply:
     """The URLs of the broker. Clients spell the keys for TLS in different ways."""
     topic = _topic(request)
-    address = await admin.lookup.find(topic)
+    address = (await admin.lookup.find(topic)).address
     if topic.persistent and not await admin.creation.usable(topic):
         raise TopicNotFound(f"Topic not found {topic}")
     return shown(
@@ -33,7 +33,7 @@ async def find(admin: AdminServices, request: Request) -> Reply:
 
 async def bundle(admin: AdminServices, request: Request) -> Reply:
     """The bundle that a topic is in, which need not exist."""
-    return text(await admin.resources.bundle(_topic(request)))
+    return text((await admin.resources.bundle(_topic(request))).range)
 
 
 def _topic(request: Request) -> TopicName:

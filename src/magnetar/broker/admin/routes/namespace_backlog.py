@@ -7,7 +7,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, done
 from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.bundles import bundle_of
+from magnetar.broker.admin.routes.bundles import bundle_of, topics_in
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
@@ -56,7 +56,7 @@ async def unsubscribe(admin: AdminServices, request: Request) -> Reply:
 async def _topics(admin: AdminServices, request: Request) -> AsyncIterator[StoredTopic]:
     """The persistent topics, opened one after the other."""
     if "bundle" in request.segments:
-        names = await (await bundle_of(admin, request, owned=True)).topics(admin)
+        names = await topics_in(admin, await bundle_of(admin, request, owned=True))
     else:
         await existing(admin, request)
         names = await admin.resources.topics(arguments.namespace(request), PERSISTENT)

@@ -21,12 +21,12 @@ from magnetar.errors import (
     TenantNotFound,
 )
 from magnetar.model import jackson
+from magnetar.model.bundles import Bundles
 from magnetar.model.names import DOMAINS, NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policies import Policies, json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
-from magnetar.model.records import Bundles
 from magnetar.model.system_topics import is_hidden
 from magnetar.turns import in_turns
 

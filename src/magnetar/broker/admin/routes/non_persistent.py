@@ -17,10 +17,10 @@ from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:
     """The topics of one bundle that somebody uses."""
     policies = await existing(admin, request)
-    namespace, bundle = arguments.namespace(request), request.segments["bundle"]
-    policies.bundles.bounds(bundle, namespace)
+    namespace = arguments.namespace(request)
+    bundle = policies.bundles.named(request.segments["bundle"], namespace)
     found = await admin.resources.topics(namespace, arguments.domain(request))
-    return shown([str(name) for name in found if policies.bundles.range_of(name) == bundle])
+    return shown([str(name) for name in found if bundle.holds(name)])
 
 
 @reads(FORCE)

@@ -183,7 +183,7 @@ async def _publish_to(
     version: int | None,
     producer: str | None,
 ) -> list[Outcome]:
-    await admin.ownership.take(name)
+    await admin.topics.serve(name)
     topic = await admin.topics.get(name, create=True)
     publisher = await Publisher.attach(topic, admin.clock, name=producer)
     try:

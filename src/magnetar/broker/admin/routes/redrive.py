@@ -249,7 +249,7 @@ async def _resolve(
 
 
 async def _open(admin: AdminServices, target: TopicName) -> Topic:
-    await admin.ownership.take(target)
+    await admin.topics.serve(target)
     # A partition that nobody used so far is made now; a topic that is missing is not.
     return await admin.topics.get(target, create=target.partition_index >= 0)
 

@@ -64,8 +64,7 @@ async def _bundle(admin: AdminServices, request: Request) -> str:
     record = await admin.resources.namespace(namespace)
     if record is None:
         raise NamespaceNotFound("Namespace does not exist")
-    record.bundles.bounds(text, namespace)
-    return f"{namespace}/{text.lower()}"
+    return str(record.bundles.named(text, namespace))
 
 
 def _quota(request: Request) -> Json:

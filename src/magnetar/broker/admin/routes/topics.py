@@ -26,7 +26,7 @@ async def names(admin: AdminServices, request: Request) -> Reply:
     topics = await admin.resources.topics(arguments.namespace(request), arguments.domain(request))
     bundle = request.query.get("bundle")
     if bundle is not None:
-        topics = [name for name in topics if policies.bundles.range_of(name) == bundle]
+        topics = [name for name in topics if policies.bundles.bundle_of(name).range == bundle]
     return await shown_names(topics, request)
 
 

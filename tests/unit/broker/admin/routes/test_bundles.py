@@ -4,8 +4,8 @@ import aiohttp
 import pytest
 
 from magnetar import Client
+from magnetar.model.bundles import hash_of
 from magnetar.model.names import TopicName
-from magnetar.model.records import place_of
 from magnetar.testing.local_broker import LocalBroker
 
 ONE = "/admin/v2/namespaces/public/n"
@@ -20,7 +20,7 @@ async def topics(world):
     for name in names:
         await world.topic(str(name))
         await world.ask("GET", f"/lookup/v2/topic/persistent/public/n/{name.local}")
-    return sorted(names, key=place_of)
+    return sorted(names, key=hash_of)
 
 
 async def bundle_of(world, name):
@@ -40,13 +40,13 @@ async def test_a_bundle_is_split_between_its_topics(world, topics):
     found = [await bundle_of(world, name) for name in topics]
     low, high = dict.fromkeys(found)
     assert found == [low] * 3 + [high] * 3
-    assert await positions(world, low) == {str(name): place_of(name) for name in topics[:3]}
+    assert await positions(world, low) == {str(name): hash_of(name) for name in topics[:3]}
     assert (await world.ask("GET", f"{ONE}/bundles")).json["numBundles"] == 2
 
 
 async def test_a_bundle_is_split_at_places(world, topics):
     path = f"{ONE}/0x00000000_0xffffffff/split?splitAlgorithmName=specified_positions_divide"
-    places = [place_of(topics[2]), place_of(topics[4]), 2**40]
+    places = [hash_of(topics[2]), hash_of(topics[4]), 2**40]
     assert (await world.ask("PUT", path, places)).status == 204
     found = [await bundle_of(world, name) for name in topics]
     assert [found.count(each) for each in dict.fromkeys(found)] == [2, 2, 2]

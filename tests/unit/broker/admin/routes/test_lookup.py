@@ -2,7 +2,6 @@ import pytest
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.settings.policies import PolicySettings
-from magnetar.errors import NotOwner
 from magnetar.model.names import TopicName
 
 LOOKUP = "/lookup/v2/topic/persistent/public/default"
@@ -27,11 +26,10 @@ async def test_both_spellings_of_the_keys_for_tls_are_there(world):
 
 
 async def test_a_topic_that_was_looked_up_is_served_here(world):
-    topic = TopicName.parse("persistent://public/default/x")
-    with pytest.raises(NotOwner):
-        await world.services.ownership.check(topic)
+    bundle = await world.resources.bundle(TopicName.parse("persistent://public/default/x"))
+    assert not world.services.ownership.owns(bundle)
     await world.ask("GET", f"{LOOKUP}/x")
-    await world.services.ownership.check(topic)
+    assert world.services.ownership.owns(bundle)
 
 
 async def test_looking_up_makes_no_topic(world):

@@ -41,10 +41,11 @@ async def test_or_in_one_bundle(world, topics):
     ranges = (await world.ask("GET", f"{NAMESPACE}/bundles")).json["boundaries"]
     bundle = await world.resources.bundle(TopicName.parse(NAMES[0]))
     here = [await world.resources.bundle(TopicName.parse(name)) == bundle for name in NAMES]
-    refused = await world.ask("POST", f"{NAMESPACE}/{bundle}/clearBacklog")
-    assert refused.reason == f"Failed to find ownership for ServiceUnit:public/default/{bundle}"
-    await world.services.ownership.take(TopicName.parse(NAMES[0]))
-    assert (await world.ask("POST", f"{NAMESPACE}/{bundle}/clearBacklog")).status == 204
+    await world.registry.unload_bundle(bundle)
+    refused = await world.ask("POST", f"{NAMESPACE}/{bundle.range}/clearBacklog")
+    assert refused.reason == f"Failed to find ownership for ServiceUnit:{bundle}"
+    topics = [await world.topic(name) for name in NAMES]
+    assert (await world.ask("POST", f"{NAMESPACE}/{bundle.range}/clearBacklog")).status == 204
     assert [not left for left in backlogs(topics, "b")] == here
     wrong = await world.ask("POST", f"{NAMESPACE}/{ranges[0]}_{ranges[0]}/clearBacklog")
     assert wrong.status == 412

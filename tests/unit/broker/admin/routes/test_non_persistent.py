@@ -6,7 +6,6 @@ import pytest
 from unit.broker.admin.world import SilentEnd
 
 from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import SubscriptionType
 
 ALL = "/admin/v2/non-persistent/public/default"
@@ -15,7 +14,7 @@ NAME = "non-persistent://public/default/t"
 
 
 async def connected(world):
-    topic = await world.registry.get(TopicName.parse(NAME), create=True)
+    topic = await world.topic(NAME)
     request = SubscribeRequest(subscription="s", type=SubscriptionType.SHARED, consumer_id=1)
     return topic, *await topic.subscribe(request, SilentEnd())
 

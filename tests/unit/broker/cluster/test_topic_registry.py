@@ -6,16 +6,18 @@ from functools import partial
 import pytest
 from support.clock import ManualClock
 
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_registry import DELETE_AGAIN_S, TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
-from magnetar.broker.topics.registry import DELETE_AGAIN_S, TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, NotAllowed, TopicClosed, TopicNotFound, WriteFailed
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -61,14 +63,21 @@ class Opened:
         self.clock = ManualClock()
         self.resources = Resources(self.metadata)
         deletions = Deletions(self.metadata)
-        self.resources.deleting = deletions.begun
         policies = PolicyService(
             self.resources,
             self.metadata,
             broker=PolicySettings(auto_topics=auto_creation).policies(),
             tasks=self.tasks,
         )
+        self.ownership = Ownership(
+            self.metadata,
+            BrokerAddress.of("localhost", 1, 2),
+            clock=SystemClock(),
+            tasks=self.tasks,
+        )
         self.registry = TopicRegistry(
+            resources=self.resources,
+            ownership=self.ownership,
             open_ledger=self.open_ledger,
             creation=Creation(self.resources, policies),
             policies=policies,
@@ -90,6 +99,11 @@ class Opened:
         )
         return await factory.open(paths.managed_ledger_name(topic), self.ledger_settings)
 
+    async def serving(self):
+        """The same, once it serves the bundle of all these topics."""
+        await self.registry.serve(PLAIN)
+        return self
+
     async def topic_exists(self, topic):
         return await self.resources.topic_exists(topic)
 
@@ -101,7 +115,7 @@ class Opened:
 
 @pytest.fixture
 async def opened():
-    opened = Opened()
+    opened = await Opened().serving()
     yield opened
     await opened.registry.close()
     await opened.tasks.close()
@@ -130,7 +144,7 @@ async def test_a_missing_topic_is_created_only_where_that_is_allowed(opened):
 
 
 async def test_without_auto_creation_only_an_administrator_creates():
-    opened = Opened(auto_creation=False)
+    opened = await Opened(auto_creation=False).serving()
     with pytest.raises(TopicNotFound):
         await opened.registry.get(PLAIN, create=True)
     await opened.registry.create(PLAIN)
@@ -190,7 +204,7 @@ async def test_an_idle_non_persistent_topic_is_unloaded(opened):
     [("persistent_topics", PLAIN, PASSING), ("non_persistent_topics", PASSING, PLAIN)],
 )
 async def test_topics_of_a_domain_that_is_switched_off_are_refused(setting, refused, taken):
-    opened = Opened(**{setting: False})
+    opened = await Opened(**{setting: False}).serving()
     for ask in (opened.registry.create, partial(opened.registry.get, create=True)):
         with pytest.raises(NotAllowed, match="=false"):
             await ask(refused)
@@ -246,7 +260,7 @@ async def test_who_opens_a_topic_finishes_a_deletion_that_was_begun(opened):
 
 async def test_the_next_process_finishes_a_deletion_that_was_begun(opened):
     await half_deleted(opened)
-    next_process = Opened(metadata=opened.metadata, ledgers=opened.ledgers)
+    next_process = await Opened(metadata=opened.metadata, ledgers=opened.ledgers).serving()
     await next_process.registry.finish_deletions()
     assert not await opened.topic_exists(PLAIN)
     assert await opened.metadata.children(paths.DELETIONS) == []
@@ -257,7 +271,7 @@ async def test_the_next_process_finishes_a_deletion_that_was_begun(opened):
 async def test_a_deletion_that_cannot_be_finished_yet_keeps_no_broker_from_starting(opened, caplog):
     await half_deleted(opened)
     opened.metadata.undeletable = "/s"
-    next_process = Opened(metadata=opened.metadata, ledgers=opened.ledgers)
+    next_process = await Opened(metadata=opened.metadata, ledgers=opened.ledgers).serving()
     await next_process.registry.finish_deletions()
     assert "topic.not_deleted" in caplog.text
     opened.metadata.undeletable = None

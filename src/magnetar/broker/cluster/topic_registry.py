@@ -1,14 +1,20 @@
-"""The topics open here: load, unload, delete."""
+"""The topics open here, by bundle: load, unload, delete.
+
+A bundle is opened, unloaded and lost as one. A topic is opened only in a bundle that is served
+here, and its bundle is asked for again once it is open: it may have been unloaded meanwhile.
+"""
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.resources import Resources
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
@@ -20,16 +26,21 @@ from magnetar.clock import Clock
 from magnetar.errors import (
     MagnetarError,
     NotAllowed,
+    NotOwner,
     StorageError,
     TopicClosed,
     TopicNotFound,
 )
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
 from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
+
+from .ownership import Ownership
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +56,8 @@ class TopicRegistry:
     def __init__(
         self,
         *,
+        resources: Resources,
+        ownership: Ownership,
         open_ledger: Callable[[TopicName, Policies], Awaitable[ManagedLedger]],
         creation: Creation,
         policies: PolicyService,
@@ -60,6 +73,9 @@ class TopicRegistry:
         """``deleted`` remove what others keep for a topic whose log is deleted."""
         self.loaded: dict[TopicName, Topic] = {}
         self.loads = OperationCounts()
+        self.ownership = ownership
+        self._resources = resources
+        self._bundles: dict[TopicName, Bundle] = {}  # In which those of ``loaded`` are.
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._open_ledger = open_ledger
@@ -81,12 +97,14 @@ class TopicRegistry:
         self._tasks = Tasks("topics")
         self._closed = False
         policies.govern(self.loaded)
+        ownership.when_lost(self._bundle_lost)
 
     async def get(self, name: TopicName, *, create: bool) -> Topic:
         """The topic, opened if need be; created if it does not exist and ``create`` allows.
 
-        Raises TopicNotFound, NotAllowed where topics of its domain are switched off, TopicClosed
-        while the broker stops, and what opening its log raises.
+        Raises NotOwner where its bundle is not served here, TopicNotFound, NotAllowed where topics
+        of its domain are switched off, TopicClosed while the broker stops, and what opening its log
+        raises.
         """
         topic = self.loaded.get(name)
         if topic is not None:
@@ -94,11 +112,63 @@ class TopicRegistry:
                 topic.used_at = self._clock.now()
                 return topic
             self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
+        self._check_open()
+        await self.ownership.check(await self._resources.bundle(name), name)
         return await self._open_once(name, create=create)
+
+    async def look_at(self, name: TopicName) -> Topic:
+        """A topic that exists, for an administrator: to look at it is not to use it.
+
+        Its bundle is acquired where nobody serves it. Raises NotOwner, with the address of its
+        owner, TopicNotFound, and what ``get`` raises.
+        """
+        topic = self.loaded.get(name)
+        if topic is not None and not topic.fenced:
+            return topic
+        await self.serve(name)
+        return await self.get(name, create=False)
 
     async def create(self, name: TopicName) -> Topic:
         """Open a topic, created whatever auto-creation says: an administrator asked."""
+        await self.serve(name)
         return await self._open_once(name, create=True, asked=True)
+
+    async def serve(self, name: TopicName) -> None:
+        """Serve the bundle of a topic where no broker does. Raises NotOwner where another does."""
+        self._check_open()
+        owner = await self.ownership.acquire(await self._resources.bundle(name))
+        if owner is not self.ownership.own:
+            raise NotOwner(
+                f"{name} is served by {owner.name}",
+                web_url=owner.web_url,
+                web_url_tls=owner.web_url_tls,
+            )
+
+    async def unload_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
+        """Close the topics of a bundle and serve it no more; nothing where it is not served here.
+
+        ``to`` is the broker that has it next, of which clients are told.
+        """
+        to = None if to == self.ownership.own else to
+        await self.ownership.unload(bundle, partial(self._close_bundle, to=to), to)
+
+    async def split_bundle(
+        self, bundle: Bundle, parts: Sequence[Bundle], stored: Callable[[], Awaitable[None]]
+    ) -> None:
+        """Serve the parts of a bundle instead, where it is served here.
+
+        The parts are acquired before ``stored`` says that they are bundles, and the whole is
+        released after it, so that no other broker can have a part.
+        """
+        served = self.ownership.owns(bundle)
+        if served:
+            for part in parts:
+                await self.ownership.acquire(part)
+        await stored()
+        if served:
+            for name in self._loaded_in(bundle):
+                self._bundles[name] = next(part for part in parts if part.holds(name))
+            await self.ownership.unload(bundle, self._close_bundle)
 
     async def unload(self, name: TopicName) -> None:
         """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""
@@ -149,10 +219,16 @@ class TopicRegistry:
         await asyncio.shield(self._close(topic, self._delete(topic)))
 
     async def finish_deletions(self) -> None:
-        """Finish what an earlier process began. What fails is tried again when it is opened."""
-        for name in await self._deletions.load():
+        """Finish what an earlier process began. What fails is tried again when it is opened.
+
+        What another broker serves, it finishes itself.
+        """
+        for name in await self._deletions.begun():
             try:
+                await self.serve(name)
                 await self._finish_deletion(name)
+            except NotOwner:
+                continue
             except MagnetarError as error:
                 log.warning("topic.not_deleted topic=%s error=%s", name, error)
             else:
@@ -177,15 +253,21 @@ class TopicRegistry:
 
     async def _keep_deleting(self, name: TopicName) -> None:
         """Finish a deletion that was begun; whoever opens the topic meanwhile may do it first."""
-        pause_s = DELETE_AGAIN_S
-        while self._deletions.begun(name):
+        pause_s, begun = DELETE_AGAIN_S, True
+        while begun:
             await self._clock.sleep(pause_s)
             pause_s = min(2 * pause_s, DELETE_AGAIN_S_MAX)
-            with contextlib.suppress(MagnetarError):
-                await self._open_once(name, create=False)
+            try:
+                with contextlib.suppress(TopicNotFound):
+                    await self.get(name, create=False)
+                begun = await self._deletions.has_begun(name)
+            except NotOwner:
+                return  # Its owner finishes it.
+            except MagnetarError:
+                continue
 
     async def _finish_deletion(self, name: TopicName) -> None:
-        if self._deletions.begun(name):
+        if await self._deletions.has_begun(name):
             await (await self._open_ledger(name, await self._policies.of(name))).delete()
             await self._end_deletion(name)
 
@@ -207,7 +289,30 @@ class TopicRegistry:
             self._close(topic, topic.close())
         if self._closing:
             await asyncio.wait(list(self._closing.values()))  # Their failures are logged.
+        for bundle in self.ownership.bundles:
+            await self.ownership.unload(bundle, self._close_bundle)
+        self.ownership.close()
         await self._tasks.close()
+
+    async def _close_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
+        """Close the topics of a bundle that is owned no more, those too that are being opened."""
+        opening = [task for name, task in self._opening.items() if bundle.holds(name)]
+        if opening:
+            await asyncio.wait(opening)  # They find that the bundle is not served, and fail.
+        for name in self._loaded_in(bundle):
+            self._close(self.loaded[name], self.loaded[name].close(to))
+        closing = [task for name, task in self._closing.items() if bundle.holds(name)]
+        if closing:
+            await asyncio.wait(closing)  # Their failures are logged.
+
+    def _bundle_lost(self, bundle: Bundle) -> Awaitable[None]:
+        """Answer nothing more for the topics of a bundle that another broker may serve by now."""
+        for name in self._loaded_in(bundle):
+            self.loaded[name].lose()
+        return self._close_bundle(bundle)
+
+    def _loaded_in(self, bundle: Bundle) -> list[TopicName]:
+        return [name for name, its in self._bundles.items() if its == bundle]
 
     async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
         """The topic, when nobody is about to open or close it; opened if it is not."""
@@ -215,8 +320,7 @@ class TopicRegistry:
             await asyncio.wait([busy])  # It may have failed where this succeeds.
         if (topic := self.loaded.get(name)) is not None:
             return topic
-        if self._closed:
-            raise TopicClosed("The broker is stopping")
+        self._check_open()
         # The task is the registry's: a client that gives up must not leave half a topic.
         opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
         self._opening[name] = opening
@@ -225,6 +329,19 @@ class TopicRegistry:
         if isinstance(opened, MagnetarError):
             raise opened
         return opened
+
+    async def _add(self, topic: Topic) -> None:
+        """Keep a topic that was opened. Raises NotOwner where its bundle is not served any more."""
+        name = topic.name
+        bundle = await self._resources.bundle(name)
+        if not self.ownership.owns(bundle):
+            await topic.close()
+            raise NotOwner(
+                f"Bundle {bundle} was unloaded while {name} was opened: look it up again"
+            )
+        assert name not in self.loaded, f"{name} is opened by one task at a time"
+        self.loaded[name] = topic
+        self._bundles[name] = bundle
 
     async def _open(
         self, name: TopicName, *, create: bool, asked: bool = False
@@ -235,6 +352,7 @@ class TopicRegistry:
             self._check_domain(name)
             with self.loads.counted(self._clock.now):
                 topic = await open_one(name, create=create, asked=asked)
+            await self._add(topic)
         except StorageError as error:
             log.error(  # noqa: TRY400 - where it was raised is in the text
                 "topic.not_opened topic=%s error=%s", name, error
@@ -242,8 +360,6 @@ class TopicRegistry:
             return error
         except MagnetarError as error:
             return error
-        assert name not in self.loaded, f"{name} is opened by one task at a time"
-        self.loaded[name] = topic
         return topic
 
     async def _open_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
@@ -271,6 +387,10 @@ class TopicRegistry:
             self._creation.opened(name)
         return NonPersistentTopic(name, context=self._context, policies=policies)
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TopicClosed("The broker is stopping")
+
     def _check_domain(self, name: TopicName) -> None:
         enabled, setting = self._settings.persistent_topics, "enablePersistentTopics"
         if not name.persistent:
@@ -287,6 +407,7 @@ class TopicRegistry:
         self._closing[name] = closing
         closing.add_done_callback(lambda _: self._closing.pop(name, None))
         self.loaded.pop(name, None)
+        self._bundles.pop(name, None)
         if not name.persistent:
             self._creation.closed(name)
         return closing

@@ -1,0 +1,153 @@
+"""Clients of two brokers notice nothing while bundles are unloaded, handed over and lost.
+
+``SEEDS=200`` tries so many; a seed that fails is in the name of its test.
+"""
+
+import asyncio
+import os
+from contextlib import suppress
+from functools import partial
+from random import Random
+
+import pulsar
+import pytest
+from cluster.conftest import two_brokers
+from support.loop import until
+
+from magnetar import Client, InitialPosition, SubscriptionType
+
+SEEDS = int(os.environ.get("SEEDS", "4"))
+TOPICS = 4
+COUNT = 150
+EARLIEST = InitialPosition.EARLIEST
+
+
+class Told:
+    """What one consumer was given, and whether each producer's order held."""
+
+    def __init__(self):
+        self.numbers = []
+
+    @property
+    def first_times(self):
+        return list(dict.fromkeys(self.numbers))
+
+
+async def publish(client, topic, random):
+    """Send numbers, alone or many at once, and return when all are answered."""
+    producer = await client.create_producer(topic, batch_messages_max=random.choice([1, 10]))
+    sent = 0
+    while sent < COUNT:
+        many = min(random.choice([1, 7, 30]), COUNT - sent)
+        await producer.send_many([b"%d" % number for number in range(sent, sent + many)])
+        sent += many
+        await asyncio.sleep(random.random() * 0.01)
+    await producer.close()
+
+
+async def consume(client, topic, kind, told):
+    consumer = await client.subscribe(topic, "s", type=kind, initial_position=EARLIEST)
+    while len(set(told.numbers)) < COUNT:
+        message = await consumer.receive()
+        told.numbers.append(int(message.data))
+        consumer.acknowledge(message)
+    await consumer.close()
+
+
+async def keep_disturbing(pair, random, told, disturb):
+    """Disturb once for every few messages that somebody was given, so that there is progress."""
+
+    def given(count):
+        return sum(len(set(each.numbers)) for each in told.values()) >= count
+
+    total = 0
+    while True:
+        total += random.randint(5, 40)
+        await until(partial(given, total))
+        await disturb(pair, random)
+        assert not pair.served_twice()
+
+
+async def move(pair, random):
+    await pair.move_one(random)
+
+
+async def lose(pair, random):
+    random.choice(pair.sessions).expire()
+
+
+async def run_beside(disturb, pair, random):
+    """Publish and consume through either broker, while ownership changes."""
+    topics = [f"persistent://public/default/t{number}" for number in range(TOPICS)]
+    told = {topic: Told() for topic in topics}
+    kinds = [SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER, SubscriptionType.SHARED]
+    ordered = {}
+    disturbing = asyncio.ensure_future(keep_disturbing(pair, random, told, disturb))
+    async with asyncio.timeout(100), asyncio.TaskGroup() as clients:
+        opened = [Client(each.service_url, backoff_max_s=0.2) for each in pair.brokers]
+        try:
+            async with asyncio.TaskGroup() as work:
+                for topic in topics:
+                    kind = random.choice(kinds)
+                    ordered[topic] = kind is not SubscriptionType.SHARED
+                    work.create_task(publish(random.choice(opened), topic, Random(random.random())))
+                    work.create_task(consume(random.choice(opened), topic, kind, told[topic]))
+        finally:
+            disturbing.cancel()
+            for client in opened:
+                clients.create_task(client.close())
+    with suppress(asyncio.CancelledError):
+        await disturbing
+    for topic in topics:
+        assert sorted(set(told[topic].numbers)) == list(range(COUNT))
+        if ordered[topic]:
+            assert told[topic].first_times == list(range(COUNT))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+async def test_bundles_that_move_at_random_lose_nothing_and_keep_the_order(seed):
+    random = Random(seed)
+    async with two_brokers() as pair:
+        await run_beside(move, pair, random)
+        assert pair.moves
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+async def test_sessions_that_are_lost_at_random_lose_nothing_and_keep_the_order(seed):
+    random = Random(seed)
+    async with two_brokers() as pair:
+        await run_beside(lose, pair, random)
+
+
+async def test_the_official_client_is_sent_to_the_owner_and_follows_its_bundle():
+    async with two_brokers() as pair:
+        here, there = pair.brokers
+        loop = asyncio.get_running_loop()
+        owners = []
+
+        def talk():
+            """Publish and read by one of the brokers, whichever has the topic."""
+            client = pulsar.Client(here.service_url)
+            producer = client.create_producer("official")
+            consumer = client.subscribe("official", "s")
+            received = []
+            for number in range(60):
+                producer.send(b"%d" % number)
+                while number not in received:  # What was not acknowledged yet comes again.
+                    message = consumer.receive(10_000)
+                    received.append(int(message.data()))
+                    consumer.acknowledge(message)
+                if number % 10 == 5:
+                    asyncio.run_coroutine_threadsafe(move(), loop).result()
+            client.close()
+            return list(dict.fromkeys(received))
+
+        async def move():
+            """Hand the topic to the broker that does not have it."""
+            owner, other = (here, there) if here.broker.registry.loaded else (there, here)
+            owners.append(owner)
+            for bundle in owner.broker.registry.ownership.bundles:
+                await owner.broker.registry.unload_bundle(bundle, other.broker.address)
+
+        assert await asyncio.wait_for(asyncio.to_thread(talk), 60) == list(range(60))
+        assert owners == [here, there] * 3
