@@ -57,13 +57,19 @@ class World:
         return Client(self.broker.service_url, authentication=AuthenticationToken(token(role)))
 
 
-@pytest.fixture
-async def world():
+@asynccontextmanager
+async def world_with(settings):
     async with (
-        LocalBroker(settings=SETTINGS) as broker,
+        LocalBroker(settings={**SETTINGS, **settings}) as broker,
         aiohttp.ClientSession(broker.web_url) as http,
     ):
         yield World(broker, http)
+
+
+@pytest.fixture
+async def world():
+    async with world_with({}) as made:
+        yield made
 
 
 async def test_a_role_may_do_what_it_was_granted(world):
@@ -209,6 +215,29 @@ async def test_a_redrive_publishes_only_where_who_asks_may(world):
     await world.grant("reader", "consume", "produce")
     _, text = await world.ask("POST", f"{root}/letters/redrive", order, role="reader")
     assert json.loads(text)["messages"] == 1, text
+
+
+async def test_a_tenants_admin_names_buckets_where_the_broker_is_told_so():
+    bucket = {"managedLedgerOffloadDriver": "aws-s3", "managedLedgerOffloadBucket": "theirs"}
+    own = {**bucket, "s3ManagedLedgerOffloadServiceEndpoint": "http://s3.test"}
+    folder = {"managedLedgerOffloadDriver": "filesystem", "fileSystemURI": "file:///srv/tiered"}
+    keys = {"gcsManagedLedgerOffloadServiceAccountKeyFile": "/etc/keys.json"}
+    google = {**bucket, "managedLedgerOffloadDriver": "google-cloud-storage"}
+    tenant = {"adminRoles": ["boss"], "allowedClusters": ["standalone"]}
+    namespace, topic = "/admin/v2/namespaces/acme/n", "/admin/v2/persistent/acme/n/t"
+    for allowed in ("false", "true"):
+        async with world_with({"allowOffloadBucketsByTenantAdmins": allowed}) as world:
+            assert (await world.ask("PUT", "/admin/v2/tenants/acme", tenant))[0] == 204
+            assert (await world.ask("PUT", namespace, {}, role="boss"))[0] == 204
+            assert (await world.ask("PUT", topic, {}, role="boss"))[0] == 204
+            for place in (namespace, topic):
+                path = f"{place}/offloadPolicies"
+                for asked in (bucket, own, google):
+                    status, _ = await world.ask("POST", path, asked, role="boss")
+                    assert status == (204 if allowed == "true" else 401)
+                for asked in (folder, google | keys, bucket | {"fileSystemURI": "file:///etc"}):
+                    assert (await world.ask("POST", path, asked, role="boss"))[0] == 401
+                assert (await world.ask("POST", path, bucket, role="nobody"))[0] in (401, 403)
 
 
 async def test_only_a_superuser_says_where_copies_of_ledgers_go(world):

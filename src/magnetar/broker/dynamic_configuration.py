@@ -59,12 +59,16 @@ def broker_policies(
 
 
 class DynamicConfiguration:
-    """Changes, keeps and shows them. ``policies`` are the settings that hold now."""
+    """Changes, keeps and shows them. ``policies`` are the settings that hold now.
+
+    ``offload`` is a section that holds from start to end.
+    """
 
     def __init__(
         self, config: Config, objects: JsonObjects, policies: PolicyService, creation: Creation
     ) -> None:
         self.policies = config.policies
+        self.offload = config.offload
         self._config = config
         self._objects = objects
         self._service = policies
@@ -119,7 +123,7 @@ class DynamicConfiguration:
         self.policies = _over(self._config.policies, kept)
         self._creation.limit_partitions(self.policies.partitions_max)
         await self._service.set_broker(
-            broker_policies(self.policies, _over(self._config.rates, kept), self._config.offload)
+            broker_policies(self.policies, _over(self._config.rates, kept), self.offload)
         )
 
 

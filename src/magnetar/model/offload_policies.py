@@ -88,10 +88,14 @@ class OffloadPolicies:
             }
         )
 
-    def leads_beyond(self, known: "OffloadPolicies | None") -> bool:
-        """Whether it names a place, or who is to be there, other than what is known."""
+    def leads_beyond(self, known: "OffloadPolicies | None", *, buckets: bool = False) -> bool:
+        """Whether it names a place, or who is to be there, other than what is known.
+
+        ``buckets``: any bucket counts as known, and what is on the broker's machine does not.
+        """
         here = known or OffloadPolicies()
-        asked = ((getattr(self, name), getattr(here, name)) for name in _OF_PLACES)
+        names = _OF_MACHINE if buckets and self.driver != FILES else _OF_PLACES
+        asked = ((getattr(self, name), getattr(here, name)) for name in names)
         return any(bool(value) and value != there for value, there in asked)
 
     @property
@@ -125,9 +129,11 @@ class OffloadPolicies:
         return _bucket(self.driver, "az", self.bucket, options, {})
 
 
+_OF_MACHINE: Final = ("file_uri", "gcs_key_file")
 _OF_PLACES: Final = (
-    *("driver", "bucket", "region", "endpoint", "file_uri"),
-    *("gcs_bucket", "gcs_region", "gcs_key_file"),
+    *_OF_MACHINE,
+    *("driver", "bucket", "region", "endpoint"),
+    *("gcs_bucket", "gcs_region"),
     *("s3_bucket", "s3_region", "s3_endpoint", "s3_key_id", "s3_secret"),
     *("s3_role", "s3_role_session"),
 )

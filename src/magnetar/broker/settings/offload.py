@@ -58,6 +58,12 @@ class OffloadSettings:
         "",
         "google-cloud-storage: the file of the service account; when absent, the environment's",
     )
+    buckets_of_tenants: bool = setting(
+        "allowOffloadBucketsByTenantAdmins",
+        False,
+        "a tenant's admins may set offloadPolicies to any bucket, which the broker writes to, by "
+        "default with its own credentials; folders and key files stay superusers'",
+    )
 
     def policies(self) -> OffloadPolicies | None:
         """The policies of the broker; None where nothing is set. Raises InvalidValue."""

@@ -133,7 +133,8 @@ async def require_place(
 
     The broker writes, reads and deletes there, as whom it runs: in any folder of its machine.
     """
-    if asked is not None and asked.leads_beyond(known):
+    buckets = admin.configuration.offload.buckets_of_tenants
+    if asked is not None and asked.leads_beyond(known, buckets=buckets):
         tenant = arguments.namespace(request).tenant
         await admin.require(request, Access.SUPERUSER, tenant=tenant)
 
