@@ -120,6 +120,15 @@ SCREENS = {
 }
 
 
+def test_a_name_that_would_turn_the_text_around_it_shows_its_characters(window, broker):
+    with (
+        blocking.Client(broker.service_url) as client,
+        client.create_producer("persistent://shop/orders/turned", name="a\u202egnp.exe"),
+    ):
+        window.go("topics/persistent/shop/orders/turned")
+        window.says("a\\u202egnp.exe")
+
+
 def test_every_screen_shows_what_there_is_to_everybody(window):
     page = window.page
     for place, text in SCREENS.items():

@@ -1,6 +1,7 @@
 """How many connections there may be, and what one may do before it has said who it is."""
 
 import asyncio
+import gc
 import re
 
 import pytest
@@ -66,6 +67,30 @@ async def test_one_connection_more_than_the_admin_api_takes_is_turned_away():
         assert await admin_status(*again) == "200"
         again[1].close()
         await again[1].wait_closed()
+
+
+async def test_one_address_has_a_share_of_the_admin_apis_connections(caplog):
+    settings = {"webServicePort": 0, "maxHttpServerConnectionsPerIp": 2}
+    async with LocalBroker(settings=settings) as broker:
+        port = broker.web_port
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        assert [await admin_status(*one) for one in opened] == ["200", "200"]
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            assert b"(maxHttpServerConnectionsPerIp)" in await reader.read()
+            opened.append((reader, writer))
+        opened.append(await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0)))
+        assert await admin_status(*opened[-1]) == "200"
+        for _, each in opened:
+            each.close()
+            await each.wait_closed()
+        await until_idle()
+        again = await asyncio.open_connection("127.0.0.1", port)
+        assert await admin_status(*again) == "200"
+        again[1].close()
+        await again[1].wait_closed()
+    gc.collect()  # An error of a task that nobody waits for is told when the task goes.
+    assert [record for record in caplog.records if record.exc_info] == []
 
 
 async def admin_status(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:

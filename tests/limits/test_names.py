@@ -13,8 +13,8 @@ from magnetar.testing.local_broker import LocalBroker
 
 HOME = "persistent://public/default/"
 LONG = "x" * 5_000
-BAD = [LONG, "a\0b", "a\nb", "a\x1bb", "a\x7fb", "a\x85b"]
-BAD_IDS = ["5,000 characters", "NUL", "line feed", "escape", "delete", "next line"]
+BAD = [LONG, "a\0b", "a\nb", "a\x1bb", "a\x7fb", "a\x85b", "a\u202eb"]
+BAD_IDS = ["5,000 characters", "NUL", "line feed", "escape", "delete", "next line", "right to left"]
 WHY = ("characters, at most 1024 are taken", "control characters are not taken")
 
 

@@ -19,7 +19,11 @@ PARTITION_MARK = "-partition-"
 PARTITION_MAX = 2**31 - 1  # The protocol has no larger index, so that a larger one is none.
 
 _ENTITY = re.compile(r"[-=:.\w]+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f"
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # They turn the text around them.
+    r"\u2028\u2029]"  # They end a line.
+)
 
 
 def flaw(name: str) -> str | None:

@@ -1,6 +1,7 @@
 """Shows what was answered: as a table, JSON or YAML."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_OBEYED: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 FORMS: Final = ("table", "json", "yaml")
 _WIDE: Final = 100_000  # Who reads a pipe wants a line to be a line.
 
@@ -116,4 +120,17 @@ def text_of(value: Any) -> str:
     """A value in one cell: texts as they are, else JSON; nothing for None."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """As it is, but for characters that a terminal would obey: those by their number.
+
+    So it does those that turn the text around them from right to left.
+    """
+    return _OBEYED.sub(_by_number, text)
+
+
+def _by_number(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"

@@ -167,7 +167,7 @@ def _screen(rows: "list[Row]", left_out: int, note: str) -> "Group":
     from rich.console import Group  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from magnetar.tools.output import table_of  # noqa: PLC0415
+    from magnetar.tools.output import printable, table_of  # noqa: PLC0415
     from magnetar.tools.top_rows import COLUMNS, total  # noqa: PLC0415
 
     narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
@@ -177,7 +177,7 @@ def _screen(rows: "list[Row]", left_out: int, note: str) -> "Group":
         column.justify = "right" if each in _NUMBERS else "left"
     for row in rows:
         shown = row.shown()
-        table.add_row(*(Text(shown[each]) for each in kept))
+        table.add_row(*(Text(printable(shown[each])) for each in kept))
     left = f", and {left_out} topics more (--limit)" if left_out else ""
     heading = Text(total(rows) + left)
     return Group(heading, table, Text(note)) if note else Group(heading, table)

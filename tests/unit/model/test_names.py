@@ -44,7 +44,11 @@ def test_a_name_may_have_most_characters(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["\0", "a\tb", "a\r\n", "\x7f", "a\x9f", "x" * (NAME_LENGTH_MAX + 1)]
+    "name",
+    [
+        *("\0", "a\tb", "a\r\n", "\x7f", "a\x9f", "a\u202eb", "\u2066", "\u200f", "\u2028"),
+        "x" * (NAME_LENGTH_MAX + 1),
+    ],
 )
 def test_no_name_is_too_long_or_has_control_characters(name):
     words = flaw(name)

@@ -28,6 +28,10 @@ STATS = {"msgIn": 1.5, "subscriptions": {"s": {"backlog": 3}, "[b]": {}}, "on": 
                 "no",
             ],
         ),
+        (
+            {"name": "a\u202eb\x9b", "of": ["\u2066"]},
+            ["key   value", "name  a\\u202eb\\x9b", 'of    ["\\u2066"]'],
+        ),
         ([{"a": 1}, {"a": "long" * 60, "b": [2]}], ["a", "1", f"{'long' * 60}  [2]"]),
     ],
 )

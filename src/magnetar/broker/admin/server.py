@@ -1,11 +1,13 @@
 """The HTTP server: the only file that uses the HTTP library."""
 
 import asyncio
+import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from ipaddress import ip_address
-from typing import Final, Self
+from typing import Any, Final, Self, cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -28,21 +30,23 @@ SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long running requests may go on when the server closes."""
 ALLOWED_S: Final = 1.0
 """After so long it is asked again whether who reads a body that goes on may."""
+HEADERS_TIMEOUT_S: Final = 10.0
+"""So long may the headers of a request take, from the first byte, and of a connection's first one
+from the start: others may need its place."""
 IDLE_S: Final = 75.0
-"""A connection that sent no whole request for so long is closed: others may need its place."""
-BODY_TIMEOUT_S: Final = 300.0
+"""A connection that asks nothing for so long is closed."""
+BODY_TIMEOUT_S: Final = 60.0
 """A body must have come in this time."""
+PACKAGE_TIMEOUT_S: Final = 300.0
+"""A body that says that it is larger than others may be, a function's package, in this."""
 READER_TIMEOUT_S: Final = 20.0
 """Who takes nothing of a stream for so long is cut off."""
 
 
-_REASON: Final = (
-    b'{"reason": "Reached the maximum number of connections (maxHttpServerConnections): '
-    b'close some, or try again later"}'
-)
-_TOO_MANY_CONNECTIONS: Final = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-    b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(_REASON), _REASON)
+_SERVER: Final = {"Server": "Magnetar"}  # The library's own tells versions.
+_REFUSAL: Final = (
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    "Connection: close\r\nContent-Length: {}\r\n\r\n{}"
 )
 
 
@@ -82,6 +86,7 @@ class AdminServer:
         tasks: Tasks,
         *,
         connections_max: int = 0,
+        connections_per_ip_max: int = 0,
         body_bytes_max: int = BODY_BYTES_MAX,
         sign_in: HttpSignIn | None = None,
         advertised: str = "",
@@ -89,15 +94,16 @@ class AdminServer:
     ) -> Self:
         """Accept connections on ``listeners``, which are closed with the server, as ``tasks`` are.
 
-        One more than ``connections_max`` is turned away; 0 is no limit. So is a body of more than
-        ``body_bytes_max``. Without ``sign_in`` nobody is asked who it is. Pages from here may
-        change something; ``advertised`` is a host name that they may come by.
+        One more than ``connections_max``, or from one address than ``connections_per_ip_max``, is
+        turned away; 0 is no limit. So is a body of more than ``body_bytes_max``. Without
+        ``sign_in`` nobody is asked who it is. Pages from here may change something; ``advertised``
+        is a host name that they may come by.
         """
         addresses = [ip_address(each.socket.getsockname()[0]) for each in listeners]
         local = all(each.is_loopback for each in addresses)
         answers = _Answers(router, body_bytes_max, sign_in, advertised, local=local, traces=traces)
         runner = web.ServerRunner(
-            _Connections(answers.answer, connections_max),
+            _Connections(answers.answer, connections_max, connections_per_ip_max),
             handle_signals=False,
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
@@ -113,13 +119,69 @@ class AdminServer:
         await self._tasks.close()
 
 
+class _Connection(web.RequestHandler):
+    """One that has a place, and must send whole headers in time."""
+
+    __slots__ = ("_connections", "_headers_due", "_host")
+
+    def __init__(self, connections: "_Connections", **options: Any) -> None:
+        super().__init__(connections, **options)
+        self._connections = connections
+        self._host: str | None = None  # None: it has no place.
+        self._headers_due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        peer = transport.get_extra_info("peername")
+        host = str(peer[0]) if peer else ""
+        full = self._connections.full(host)
+        if full is not None:
+            self.force_close()  # The library never hears of it.
+            self._connections.refuse(cast("asyncio.Transport", transport), full)
+            return
+        self._connections.take(host)
+        self._host = host
+        super().connection_made(transport)
+        self._headers_due = self._loop.call_later(HEADERS_TIMEOUT_S, self.force_close)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._headers_came()
+        if self._host is not None:
+            self._connections.leave(self._host)
+            self._host = None
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._waiter is None or self._waiter.done():  # It does not wait for a request.
+            self._headers_came()
+        elif self._headers_due is None:
+            self._headers_due = self._loop.call_later(HEADERS_TIMEOUT_S, self.force_close)
+
+    def _headers_came(self) -> None:
+        if self._headers_due is not None:
+            self._headers_due.cancel()
+            self._headers_due = None
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        response = super().handle_error(request, status, exc, message)
+        response.headers.update(_SERVER)
+        return response
+
+
 class _Connections(web.Server):
-    """The connections that are open."""
+    """The connections that are open, each with a place."""
 
     def __init__(
         self,
         answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
         connections_max: int,
+        connections_per_ip_max: int,
     ) -> None:
         # A small compressed body could unzip into more than fits, so none is unzipped.
         super().__init__(
@@ -130,13 +192,42 @@ class _Connections(web.Server):
             keepalive_timeout=IDLE_S,
         )
         self._connections_max = connections_max
+        self._connections_per_ip_max = connections_per_ip_max
+        self._places: Counter[str] = Counter()  # By address.
+        self._taken = 0
 
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        if 0 < self._connections_max < len(self.connections):
-            log.info("admin.refused status=503 reason=too many connections")
-            transport.write(_TOO_MANY_CONNECTIONS)
-            transport.close()
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+    def full(self, host: str) -> str | None:
+        """The setting that leaves an address no place; None where there is one."""
+        if 0 < self._connections_max <= self._taken:
+            return "maxHttpServerConnections"
+        if 0 < self._connections_per_ip_max <= self._places[host]:
+            return "maxHttpServerConnectionsPerIp"
+        return None
+
+    def take(self, host: str) -> None:
+        self._places[host] += 1
+        self._taken += 1
+
+    def leave(self, host: str) -> None:
+        self._taken -= 1
+        self._places[host] -= 1
+        if not self._places[host]:
+            del self._places[host]
+
+    def refuse(self, transport: asyncio.Transport, setting: str) -> None:
+        """Say in one line of the log, and to the client, that there is no place; end it."""
+        log.info("admin.refused status=503 reason=too many connections setting=%s", setting)
+        reason = json.dumps(
+            {
+                "reason": f"Reached the maximum number of connections ({setting}): close some, or "
+                "try again later"
+            }
+        )
+        transport.write(_REFUSAL.format(len(reason), reason).encode())
+        transport.close()
 
 
 class _Answers:
@@ -184,7 +275,7 @@ class _Answers:
             reply = await self._traces.around(request, partial(self._reply, request, http))
         if reply.status >= 400:
             log.info("admin.refused %s %s status=%d", request.method, path, reply.status)
-        headers = dict(reply.headers)
+        headers = {**_SERVER, **reply.headers}
         if reply.content_type is not None:
             headers["Content-Type"] = reply.content_type
         if reply.stream is not None:
@@ -341,11 +432,13 @@ async def _body(http: web.BaseRequest) -> bytes:
     """The body of a request. Raises Rejection."""
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
+    package = (http.content_length or 0) > BODY_BYTES_MAX
+    timeout_s = PACKAGE_TIMEOUT_S if package else BODY_TIMEOUT_S
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             return await http.read()
     except TimeoutError:
-        reason = f"The body did not come in {BODY_TIMEOUT_S:g} s: send it again"
+        reason = f"The body did not come in {timeout_s:g} s: send it again"
         raise Rejection(408, reason) from None
     except web.HTTPRequestEntityTooLarge as error:
         raise Rejection(413, f"The body is too large: {error.text}") from None

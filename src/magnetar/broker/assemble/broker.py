@@ -116,6 +116,7 @@ async def _serve_admin(
         services,
         listeners.web,
         connections_max=shared.config.connections.admin_connections_max,
+        connections_per_ip_max=shared.config.connections.admin_connections_per_ip_max,
         sign_in=None if authentication is None else http_sign_in(shared, authentication),
         traces=traces.requests,
         routes=every_route if shared.config.auth.probes else routes_with_open_probes,

@@ -60,6 +60,11 @@ class ConnectionSettings:
         2048,
         "connections to the admin REST API at the same time; 0 is no limit",
     )
+    admin_connections_per_ip_max: int = setting(
+        "maxHttpServerConnectionsPerIp",
+        512,
+        "the same, from one address, which may be that of a proxy; 0 is no limit",
+    )
     producers_max: int = setting(
         "maxProducersPerConnection", 50_000, "producers of one connection; 0 is no limit"
     )

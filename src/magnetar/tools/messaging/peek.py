@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from magnetar.tools.connection import Connection, admin_options
+from magnetar.tools.output import printable
 
 
 @click.command()
@@ -62,7 +63,7 @@ def _nothing(topic: str, given: dict[str, Any]) -> str:
 
 
 def _show(message: dict[str, Any], form: str) -> None:
-    from .shown import BOUNDARY, line_of, printable  # noqa: PLC0415
+    from .shown import BOUNDARY, line_of  # noqa: PLC0415
 
     if form == "json":
         click.echo(line_of(message))

@@ -1,7 +1,6 @@
 """Messages as commands print them: Pulsar's lines, or JSON with the names of the browser."""
 
 import json
-import re
 from base64 import b64encode
 from typing import Any, Final
 
@@ -9,9 +8,9 @@ from magnetar.client.message import Message
 from magnetar.errors import UndecodableValue
 from magnetar.model.position import MessageId
 from magnetar.schemas.plain import plain
+from magnetar.tools.output import printable
 
 BOUNDARY: Final = "----- got message -----"
-_OBEYED: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def id_json(message_id: MessageId) -> dict[str, int]:
@@ -60,11 +59,6 @@ def message_text(message: Message[Any], *, in_hex: bool) -> str:
         value, problem = _value(message)
         content = problem or (value if isinstance(value, str) else line_of(value))
     return f"{BOUNDARY}\n" + printable(f"key:[{key}], properties:[{pairs}], content:{content}")
-
-
-def printable(text: str) -> str:
-    """As it is, but for characters that a terminal would obey: those by their number."""
-    return _OBEYED.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def hex_dump(data: bytes) -> str:

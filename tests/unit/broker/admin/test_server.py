@@ -212,16 +212,52 @@ async def test_a_body_that_goes_on_ends_with_the_credentials_of_its_reader():
     await server.close()
 
 
-@pytest.mark.parametrize("begun", ["", "GET /echo/x HTTP/1.1\r\nHost: x\r\nA: "])
-async def test_who_sends_no_whole_request_does_not_keep_its_place(monkeypatch, begun):
+BEGUN = "GET /echo/x HTTP/1.1\r\nHost: x\r\nA: "
+
+
+@pytest.mark.parametrize("begun", ["", BEGUN])
+async def test_who_sends_no_whole_headers_does_not_keep_its_place(monkeypatch, server, begun):
+    monkeypatch.setattr(http_server, "HEADERS_TIMEOUT_S", 0.1)
+    async with asyncio.timeout(GIVE_UP_S):
+        assert (await raw(server, begun))[2] == b""  # It is closed, or this would hang.
+
+
+async def test_each_request_has_so_long_for_its_headers(monkeypatch, server):
+    monkeypatch.setattr(http_server, "HEADERS_TIMEOUT_S", 0.5)
+    whole = b"HEAD /echo/x HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with asyncio.timeout(GIVE_UP_S):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(whole)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        with pytest.raises(TimeoutError):  # Without a beginning of another it has longer.
+            await asyncio.wait_for(reader.read(1), 0.7)
+        writer.write(whole)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        writer.write(whole[:30])
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_who_asks_nothing_does_not_keep_its_place(monkeypatch):
     monkeypatch.setattr(http_server, "IDLE_S", 0.1)
     server = await AdminServer.start(Router([], None), listening(), Tasks("test"))
     async with asyncio.timeout(GIVE_UP_S):
-        assert (await raw(server, begun))[2] == b""  # It is closed, or this would hang.
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 404")
+        writer.close()
+        await writer.wait_closed()
     await server.close()
 
 
+@pytest.mark.parametrize("request_text", [get("/echo/x"), get("/nowhere"), "NONSENSE\r\n\r\n"])
+async def test_the_name_of_the_server_tells_no_version(server, request_text):
+    assert (await raw(server, request_text))[1]["server"] == "magnetar"
+
+
 async def test_who_never_ends_a_body_is_told_so(monkeypatch, server):
+    assert http_server.BODY_TIMEOUT_S == 60
     monkeypatch.setattr(http_server, "BODY_TIMEOUT_S", 0.1)
     async with asyncio.timeout(GIVE_UP_S):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)

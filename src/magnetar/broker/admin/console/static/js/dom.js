@@ -1,4 +1,8 @@
-// Elements, made by calls: h("p", {class: "muted"}, "text", child). Text is always text, never markup.
+// Elements, made by calls: h("p", {class: "muted"}, "text", child). Text is always text, never markup, and
+// characters that would turn the text around them from right to left are shown by their number.
+
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const text = (value) => String(value).replace(TURNING, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set(["value", "checked", "disabled", "selected", "hidden", "open", "indeterminate"]);
@@ -22,7 +26,7 @@ function set(element, name, value) {
 function fill(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    element.append(child instanceof Node ? child : text(child));
   }
   return element;
 }
@@ -58,8 +62,8 @@ export function put(element, ...children) {
 }
 
 /** Sets the text of an element where it changed. */
-export function say(element, text) {
-  const wanted = String(text);
+export function say(element, value) {
+  const wanted = text(value);
   if (element.textContent !== wanted) element.textContent = wanted;
   return element;
 }
