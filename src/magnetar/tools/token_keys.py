@@ -1,8 +1,10 @@
 """Keys of tokens: made, kept in files that nobody else reads, and read again."""
 
+import json
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -60,6 +62,30 @@ def private_key(content: bytes) -> Any:
         ) from None
 
 
+def key_set(keys: Mapping[str, bytes]) -> bytes:
+    """A JSON Web Key Set of public keys in PEM or DER, by their names. Raises InvalidValue."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - not for --help
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: PLC0415 - as above
+    from jwt.algorithms import ECAlgorithm, RSAAlgorithm  # noqa: PLC0415 - as above
+
+    found = []
+    for kid, content in keys.items():
+        pem = content.lstrip().startswith(b"-----BEGIN")
+        load = serialization.load_pem_public_key if pem else serialization.load_der_public_key
+        try:
+            key = load(content)
+        except (ValueError, TypeError):
+            raise InvalidValue(f"the key {kid} is no public key in PEM or DER") from None
+        if isinstance(key, rsa.RSAPublicKey):
+            said = RSAAlgorithm.to_jwk(key, as_dict=True)
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            said = ECAlgorithm.to_jwk(key, as_dict=True)
+        else:
+            raise InvalidValue(f"the key {kid} is neither of RSA nor of an elliptic curve")
+        found.append({**said, "kid": kid, "use": "sig"})
+    return json.dumps({"keys": found}, indent=2).encode() + b"\n"
+
+
 def write_new(file: Path, content: bytes) -> None:
     """Write a file that only its owner reads. Raises InvalidValue for one that is there."""
     try:
@@ -70,6 +96,17 @@ def write_new(file: Path, content: bytes) -> None:
         raise InvalidValue(f"cannot write {file}: {error.strerror}") from None
     with os.fdopen(opened, "wb") as out:
         out.write(content)
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Put a new content into a file that only its owner reads, at once. Raises InvalidValue."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    write_new(beside, content)
+    try:
+        beside.replace(file)
+    except OSError as error:
+        beside.unlink()
+        raise InvalidValue(f"cannot write {file}: {error.strerror}") from None
 
 
 def span_of(text: str) -> timedelta:

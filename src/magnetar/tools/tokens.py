@@ -13,9 +13,11 @@ from magnetar.errors import InvalidValue
 from magnetar.tools.token_keys import (
     PAIRS,
     SECRETS,
+    key_set,
     new_pair,
     new_secret,
     private_key,
+    replace,
     span_of,
     write_new,
 )
@@ -77,6 +79,32 @@ def create_key_pair(algorithm: str, output_private_key: Path, output_public_key:
     private, public = new_pair(algorithm)
     write_new(output_private_key, private)
     write_new(output_public_key, public)
+
+
+@tokens.command("create-key-set")
+@click.option(
+    "--key",
+    "named",
+    multiple=True,
+    required=True,
+    metavar="KID=FILE",
+    help="A public key, and how tokens name it. May be given again.",
+)
+@click.option("-o", "--output", type=_FILE, required=True, help="A file for it, new or replaced.")
+def create_key_set(named: tuple[str, ...], output: Path) -> None:
+    """Put public keys together as a JSON Web Key Set, for the setting tokenJwks.
+
+    A broker takes a set that was replaced without a restart: so keys come and go.
+
+    Example: magnetar tokens create-key-set --key 2026=my.pub --output keys.json
+    """
+    keys = {}
+    for each in named:
+        kid, is_named, where = each.partition("=")
+        if not is_named or not kid or kid in keys:
+            raise click.BadParameter(f"{each!r} is no KID=FILE of its own", param_hint="--key")
+        keys[kid] = read_key("--key", where)
+    replace(output, key_set(keys))
 
 
 @tokens.command()
