@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-pulsar pulsar-admin scenarios crash sink spark-places functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin scenarios crash sink spark-places functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ docs: $(READY)   ## the documents as a site in build/site, with a reference; no 
 
 test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one
 	$(PY) -m pytest -n 2 $(ARGS)
+
+test-fast: $(READY)  ## the tests without a network, a process or Spark: under a minute
+	$(PY) -m pytest -n 2 tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)
 
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
 	@if $(PY) -m bench.pulsar_standalone; then \
@@ -74,7 +77,8 @@ generate: $(READY) ## rewrite client/blocking.py and the page of options from th
 
 SOAK := .venv/.soak
 MINUTES := 20
-.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz schemathesis
+MUTANTS := .venv/.mutants
+.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz schemathesis mutants
 
 $(BENCH): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -106,6 +110,13 @@ schemathesis: $(READY)  ## many requests for every operation of the OpenAPI docu
 fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)
 	$(if $(ARGS),,INNER_EXAMPLES=4000 $(PY) -m pytest tests/properties/test_inner.py)
+
+$(MUTANTS): $(READY)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
+	@touch $(MUTANTS)
+
+mutants: $(MUTANTS)  ## 200 faults in what was changed last, one by one: do the tests notice? an hour
+	PYTHONPATH=tests $(PY) -m mutants.run $(ARGS)
 
 all: check test  ## what CI runs, no more, no less
 

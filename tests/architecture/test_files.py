@@ -30,6 +30,7 @@ TESTED_ELSEWHERE = {
     "client/connections/sides.py": "contracts; producers, consumers and watches satisfy them",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "history/object_store.py": "a contract; tests of folder.py and bucket.py",
+    "schemas/schema.py": "a contract; tests/unit/schemas/test_primitives.py, and the others there",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/offloader.py": "a contract; broker/offload/history_offloader.py satisfies it",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",

@@ -12,6 +12,7 @@ import pytest
 
 from magnetar.checks import (
     NUMBER_MAX,
+    check_all,
     check_bytes,
     check_count,
     check_data,
@@ -57,6 +58,8 @@ def test_what_can_be_sent_passes():
     check_bytes("ordering_key", b"\xff")
     check_text("name", "名前 \U0001f600")
     check_member("mode", Mode.ONE, Mode)
+    for several in ([], ["a"], ("a", Word.ONE), {"a": 1}):
+        check_all("names", several, str)
     for number in (1, 0.5, Fraction(1, 3), float("inf")):
         check_positive("count", number)
         check_not_negative("count", number)
@@ -74,6 +77,9 @@ def test_what_cannot_is_named_with_the_remedy():
         check_text("name", "ab\ud800c")
     with pytest.raises(InvalidValue, match=r"mode is 1; it must be one of Mode\.ONE, Mode\.TWO"):
         check_member("mode", 1, Mode)
+    for several in (None, 7, ["a", 1], [b"a"]):
+        with pytest.raises(InvalidValue, match=r"names is .*; it must be a list of str"):
+            check_all("names", several, str)
     for number in (0, -1, float("nan")):
         with pytest.raises(InvalidValue, match=r"count is .*; it must be more than 0"):
             check_positive("count", number)

@@ -185,12 +185,37 @@ def test_long_keys_are_told_apart():
     assert sorted(compacted(entries)) == [0, 1, 3, 4]
 
 
+def test_the_same_number_in_another_ledger_is_another_place():
+    last = LastMessages(keys_max=10)
+    places = {
+        Position(1, 0): batched(("b", b"1"), ("a", b"1")),
+        Position(2, 0): batched(("a", b"2")),
+    }
+    for position, each in places.items():
+        run(last.note(position, each))
+    first, second = (run(last.sift(position, each))[1] for position, each in places.items())
+    assert messages_in(first) == [("b", b"1"), None]
+    assert messages_in(second) == [("a", b"2")]
+
+
 def test_keys_are_limited():
     last = LastMessages(keys_max=2)
     for index, key in enumerate("ab"):
         run(last.note(Position(1, index), entry(partition_key=key)))
     with pytest.raises(LimitReached, match="compactionKeysMax"):
         run(last.note(Position(1, 2), entry(partition_key="c")))
+
+
+@pytest.mark.parametrize(
+    "noted", [[("u", 0), ("v", 0)], [("u", 0), ("u", 1)]], ids=["unfinished", "whole"]
+)
+def test_messages_in_chunks_count_as_keys_do(noted):
+    """A message in chunks takes a place for its uuid, and one for its key when it is whole."""
+    last = LastMessages(keys_max=1)
+    first, second = (chunk(uuid, index) for uuid, index in noted)
+    run(last.note(Position(1, 0), first))
+    with pytest.raises(LimitReached, match="more than 1 keys"):
+        run(last.note(Position(1, 1), second))
 
 
 def test_others_get_their_turn_within_a_batch_and_between_entries():

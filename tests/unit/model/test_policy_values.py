@@ -91,7 +91,11 @@ def test_what_json_leaves_out_has_pulsars_default():
 
 def test_every_field_says_what_it_is_called_in_json():
     for kind in (RetentionPolicies, BacklogQuota, AutoTopicCreationOverride, PersistencePolicies):
-        assert len(values.fields_of(kind)) == len(fields(kind))
+        assert [one.name for one in values.fields_of(kind)] == [one.name for one in fields(kind)]
+    assert [one.key for one in values.fields_of(RetentionPolicies)] == [
+        "retentionTimeInMinutes",
+        "retentionSizeInMB",
+    ]
 
 
 def test_a_word_that_pulsar_does_not_know_is_read_as_none():

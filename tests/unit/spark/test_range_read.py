@@ -9,13 +9,14 @@ from support.admin import ask
 from support.chunks import publish
 
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import EntryNotFound
+from magnetar.errors import EntryNotFound, TimedOut
 from magnetar.message.compression import CompressionType
 from magnetar.spark import range_read
 from magnetar.spark.limit import Limit
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
+from magnetar.spark.read_options import ReadOptions
 
 
 def reader(client, *, rows_max=1000, fail_on_data_loss=True):
@@ -93,6 +94,29 @@ def test_a_topic_that_was_deleted_has_lost_its_end_and_stays_deleted(client, top
     with pytest.raises(EntryNotFound, match=f"{topic} has no message 7:3:-1"):
         numbers(reader(client).read(Range(topic, NOTHING_READ, Offset(7, 3))))
     assert topic not in client.topics("public/default")
+
+
+def test_what_is_there_and_does_not_come_is_waited_for_and_then_an_error(
+    magnetar_broker, client, topic, monkeypatch
+):
+    monkeypatch.setattr(range_read, "_WAIT_S", 0.05)
+    offsets = send(client, topic, range(2), batching=False)
+    rate = {"dispatchThrottlingRateInMsg": 1, "ratePeriodInSecond": 3600}
+    ask(magnetar_broker, "POST", topic.replace("://", "/") + "/dispatchRate", rate)
+    waiting = RangeReader(client, rows_max=10, timeout_s=0.2, fail_on_data_loss=True)
+    read = waiting.read(Range(topic, NOTHING_READ, offsets[-1]))
+    assert numbers([next(read)]) == [0]
+    with pytest.raises(
+        TimedOut, match=rf"nothing came for 0.2 s after {offsets[0]}, .*{offsets[1]}"
+    ):
+        next(read)
+
+
+@pytest.mark.parametrize(("rows_max", "used"), [(None, 50), (7, 7), (90, 50)])
+def test_lists_are_as_long_as_the_option_says_or_shorter(magnetar_broker, rows_max, used):
+    given = {"service.url": magnetar_broker.service_url, "topic": "t", "rowsPerBatch": "50"}
+    options = ReadOptions.parse(given, streaming=False)
+    assert RangeReader.of(options, rows_max=rows_max).rows_max == used
 
 
 def test_when_data_may_be_lost_there_is_a_warning_and_the_rest(client, topic, caplog):

@@ -38,6 +38,43 @@ async def test_a_subscription_gets_a_period_s_worth_and_then_steadily_more(open_
     assert subscription.throttle.waits["subscription", "Msg"] > 0
 
 
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+async def test_the_last_message_of_a_limit_goes_and_the_next_waits(open_bench, clock, kind):
+    bench = await open_bench(clock=clock, dispatch_rate=DispatchRate(1, period_s=1))
+    end, subscription, _ = await bench.consumer(kind)
+    await publish(bench, 1)
+    assert end.got() == ["m0"]
+    assert not subscription.throttle.waits
+    await publish(bench, 1)
+    assert end.got() == ["m0"]
+    assert subscription.throttle.waits == {("topic", "Msg"): 1}
+    await clock.advance(1.01)
+    assert end.got() == ["m0", "m0"]
+
+
+async def test_the_last_byte_of_a_limit_goes_and_the_next_waits(open_bench, clock):
+    size_bytes = len(entry("m0"))
+    rate = DispatchRate(size_bytes=size_bytes + 1, period_s=1)
+    bench = await open_bench(clock=clock, dispatch_rate=rate)
+    end, subscription, _ = await bench.consumer(SHARED)
+    await publish(bench, 1)
+    await publish(bench, 1)
+    assert end.got() == ["m0", "m0"], "one byte was left"
+    await publish(bench, 1)
+    assert subscription.throttle.waits == {("topic", "Bytes"): 1}
+    await clock.advance(1 + 2 / rate.size_bytes)
+    assert len(end.got()) == 3
+
+
+async def test_where_no_byte_is_left_it_waits(open_bench, clock):
+    rate = DispatchRate(size_bytes=len(entry("m0")), period_s=1)
+    bench = await open_bench(clock=clock, dispatch_rate=rate)
+    end, _, _ = await bench.consumer(SHARED)
+    await publish(bench, 1)
+    await publish(bench, 1)
+    assert end.got() == ["m0"]
+
+
 async def test_bytes_are_limited_too(open_bench, clock):
     bench = await open_bench(clock=clock, dispatch_rate=DispatchRate(size_bytes=1000, period_s=1))
     end, subscription, _ = await bench.consumer(EXCLUSIVE)
