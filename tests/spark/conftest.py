@@ -26,6 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
+            if item.get_closest_marker("timeout") is None:
+                # One that is over spoils the session for all: Py4J reads on in half an answer.
+                item.add_marker(pytest.mark.timeout(300))
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,13 @@ import gc
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/spark/", "tests/faults/", "tests/unit/tools/quickstart/")
-"""Folders whose tests share what takes long to start or to make."""
+TOGETHER = ("tests/faults/", "tests/unit/tools/quickstart/")
+"""Folders whose tests share what takes long to make."""
 
 FIRST = ("tests/spark/", "tests/crash/", "tests/compatibility/", "tests/limits/", "tests/faults/")
-"""Their tests wait for processes. Begun last, a long one would be all that still runs."""
+"""Their tests wait for processes. Begun last, a long one would be all that still runs.
+
+Each process has one Spark, which its files of ``tests/spark`` share."""
 
 
 class ByFile(LoadScopeScheduling):
