@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import pulsar
 import pytest
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.compatibility
 
 RECORDED = json.loads((Path(__file__).parents[1] / "golden/admin/stats.json").read_text())
 NEWER = {"topicCreationTimeStamp", "lastPublishTimeStamp"}  # Pulsar has them since 4.1.
-OURS = {"blockedReason"}
+OURS = {"blockedReason", "blockedSince"}
 NOT_RECORDED = {"oldestBacklogMessageSubscriptionName"}  # It had not checked ages yet.
 NOT_ALWAYS = {"activeConsumerName", "keySharedMode", "drainingHashes", "keyHashRangeArrays"}
 LARGEST = 100 * 1024
@@ -155,4 +156,24 @@ async def test_every_counter_and_time_is_what_was_done(broker, topic):
     assert [left[name] for name in kept] == [after[name] for name in kept]
     assert abs(left["lastConsumedTimestamp"] - after["lastConsumedTimestamp"]) <= 1
     watcher.close()
+    official.close()
+
+
+def test_a_topic_that_flows_is_never_told_to_be_blocked(broker):
+    topic = "persistent://public/default/flows"
+    official = open_client(broker.service_url)
+    consumer = official.subscribe(topic, "s", consumer_type=pulsar.ConsumerType.Shared)
+    producer = official.create_producer(topic, batching_enabled=False)
+    held, backlogs = [], set()
+    for _ in range(20):
+        producer.send(b"x")
+        held.append(consumer.receive(5_000))
+        if len(held) > 5:
+            consumer.acknowledge(held.pop(0))
+        own = stats(broker, topic)["subscriptions"]["s"]
+        backlogs.add(own["msgBacklog"])
+        assert own.get("blockedSince") is None
+        with urlopen(f"{broker.web_url}/metrics/") as answer:
+            assert "magnetar_subscription_blocked{" not in answer.read().decode()
+    assert {5, 6} & backlogs
     official.close()

@@ -79,8 +79,9 @@ class SubscriptionStats:
     delayed_entries: int = 0  # These wait until they are due.
     delayed_index_bytes: int = 0  # Memory that says when.
     blocked_on_unacked: bool = False
-    blocked_reason: str | None = None  # Why its backlog does not move; None: it does, or is empty.
+    blocked_reason: str | None = None  # Why it delivers nothing just now; None: it could.
     blocked_why: str | None = None  # The same in a word.
+    blocked_since_ms: int = 0  # When its backlog last moved; 0: it moves, or waits as it should.
     # How often it waited for a limit on its rate: the limit's name, and "Msg" or "Bytes".
     rate_waits: Counter[tuple[str, str]] = field(default_factory=Counter)
     acked_ranges: int = 0  # Ranges of acknowledgements beyond the mark.

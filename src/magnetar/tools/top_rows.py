@@ -88,7 +88,7 @@ def rows_of(before: Look, now: Look) -> list[Row]:
                     backlog,
                     int(each.get("unackedMessages") or 0),
                     len(each.get("consumers") or ()),
-                    str(each.get("blockedReason") or "") if backlog else "",
+                    str(each.get("blockedReason") or "") if each.get("blockedSince") else "",
                 )
             )
         if not subscriptions:

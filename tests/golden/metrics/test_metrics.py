@@ -73,6 +73,8 @@ async def _scrape(folder):
         producer = await client.create_producer("t", schema=StringSchema())
         options = {"type": SubscriptionType.SHARED, "initial_position": InitialPosition.EARLIEST}
         await client.subscribe("t", "s", **options)
+        left = await client.subscribe("t", "left", **options)
+        await left.close()
         for number in range(5):
             await producer.send("x" * 200, key=f"k{number % 2}")
         await _compact(http, f"{broker.web_url}/admin/v2/persistent/public/default/t/compaction")
@@ -166,10 +168,13 @@ def test_the_values_are_those_of_the_topic(scraped):
     assert read == pytest.approx(2 * value(text, "pulsar_entry_size_sum") / 30, rel=0.01)
     kept = value(text, "pulsar_compaction_compacted_entries_size")
     assert 0 < stored * 30 <= kept < read * 30 / 2
-    assert value(text, 'pulsar_subscription_back_log{cluster="standalone"') == 5
+    topic = 'cluster="standalone",namespace="public/default",topic="persistent://public/default/t"'
+    assert value(text, f'pulsar_subscription_back_log{{{topic},subscription="s"') == 5
     assert value(text, "pulsar_broker_publish_latency_count") == 5
     assert value(text, "pulsar_storage_backlog_quota_check_duration_seconds_count") == 1
-    assert 'magnetar_subscription_blocked{cluster="standalone",namespace="public/default"' in text
+    blocked = [line for line in text.splitlines() if line.startswith("magnetar_subscription_block")]
+    assert len(blocked) == 1, blocked  # The other one delivers, as fast as its limit lets it.
+    assert 'subscription="left",reason="no_consumer"} 1' in blocked[0]
 
 
 DASHBOARDS = Path(magnetar.__file__).parent / "tools" / "deploy" / "dashboards"

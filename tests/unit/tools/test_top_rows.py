@@ -1,12 +1,12 @@
 from magnetar.tools.top_rows import Look, arranged, rows_of, total
 
 
-def stats(sent, received=0, backlog=0, reason=None):
+def stats(sent, received=0, backlog=0, reason=None, since=None):
     one = {"msgOutCounter": received, "msgBacklog": backlog, "consumers": [{}]}
     return {
         "msgInCounter": sent,
         "bytesInCounter": sent * 1024,
-        "subscriptions": {"s": {**one, "blockedReason": reason}},
+        "subscriptions": {"s": {**one, "blockedReason": reason, "blockedSince": since}},
     }
 
 
@@ -15,8 +15,8 @@ BEFORE = Look(10.0, {"persistent://a/b/x": stats(0), "persistent://a/b/y": stats
 NOW = Look(
     12.0,
     {
-        "persistent://a/b/x": stats(200, 100, 7, "nobody acknowledges"),
-        "persistent://a/b/y": stats(10, reason="nothing is there"),
+        "persistent://a/b/x": stats(200, 100, 7, "nobody acknowledges", 5_000),
+        "persistent://a/b/y": stats(10, 0, 5, reason="every entry was delivered"),
         "persistent://a/b/z": ALONE,
     },
 )
@@ -42,4 +42,4 @@ def test_rows_are_sorted_and_filtered():
     for sort, order in (("backlog", "xyz"), ("in", "xyz"), ("out", "xyz"), ("name", "xyz")):
         assert "".join(row.topic[-1] for row in arranged(rows, sort, "")) == order
     assert [row.topic[-1] for row in arranged(rows, "name", "z")] == ["z"]
-    assert total(rows) == "3 topics, 105.0 msg/s in, 50.0 msg/s out, backlog 7"
+    assert total(rows) == "3 topics, 105.0 msg/s in, 50.0 msg/s out, backlog 12"

@@ -171,7 +171,7 @@ class _Scrape:
         if stats.rate_waits:
             for reason, values in topic_metrics.throttled_values(stats).items():
                 self._throttled.add(labels_of(**labels, reason=reason), values)
-        if stats.blocked_why:
+        if stats.blocked_why and stats.blocked_since_ms:
             self._blocked.add(labels_of(**labels, reason=stats.blocked_why), (1,))
         for consumer in stats.consumers if self._admin.metrics.consumers else ():
             mine = {

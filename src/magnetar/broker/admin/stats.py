@@ -207,7 +207,8 @@ def _subscription(
         "earliestMsgPublishTimeInBacklog": earliest_ms if wanted.earliest_in_backlog else 0,
         "msgBacklogNoDelayed": stats.backlog_entries - stats.delayed_entries,
         "blockedSubscriptionOnUnackedMsgs": stats.blocked_on_unacked,
-        "blockedReason": stats.blocked_reason,  # Ours.
+        "blockedReason": stats.blocked_reason,  # Ours, as the next one.
+        "blockedSince": stats.blocked_since_ms or None,
         "msgDelayed": stats.delayed_entries,
         "msgInReplay": stats.replay_entries,
         "unackedMessages": stats.unacked_messages,

@@ -36,6 +36,8 @@ def _none_yet() -> SubscriptionStats:
 
 
 def _add_subscription(into: SubscriptionStats, other: SubscriptionStats) -> None:
+    if other.blocked_since_ms and not into.blocked_since_ms:  # Its reason is the one to tell.
+        into.blocked_reason, into.blocked_why = other.blocked_reason, other.blocked_why
     _add(into, other)
     present = {consumer.consumer_name: consumer for consumer in into.consumers}
     for consumer in other.consumers:

@@ -144,7 +144,9 @@ EVICTIONS: Final = (
     ),
 )
 BLOCKED: Final = (
-    Column("magnetar_subscription_blocked", "1 for the reason why a backlog is not delivered"),
+    Column(
+        "magnetar_subscription_blocked", "1 for the reason why a backlog has not moved for 10 s"
+    ),
 )
 PRODUCER: Final = (
     Column("pulsar_producer_msg_rate_in", f"messages in a second, {_PERIOD}"),

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 
 class Why(Enum):
@@ -38,6 +38,18 @@ class Why(Enum):
     DELAYED = "what is left is delayed, the next message until {until}"
     READING = "entries are being read from disk"
     READ_FAILED = "entries could not be read, which is tried again soon"
+
+
+STILL_S: Final = 10.0
+"""A backlog that did not move for so long is blocked: a moment without a delivery says nothing."""
+IN_ORDER: Final = (
+    Why.DELAYED,
+    Why.RATE,
+    Why.FAILOVER_DELAY,
+    Why.NOTHING_TO_READ,
+    Why.READING,
+)
+"""Why a backlog waits as it was asked to, or for something that is over by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from magnetar.broker.dispatch.active_consumer import choose
-from magnetar.broker.dispatch.blocked import Blocked, Why
+from magnetar.broker.dispatch.blocked import IN_ORDER, STILL_S, Blocked, Why
 from magnetar.broker.dispatch.hash_ranges import (
     AutoSplitRanges,
     ConsistentHashRanges,
@@ -146,6 +146,24 @@ class Subscription(ABC):
     def blocked_reason(self) -> Blocked | None:
         """Why nothing is delivered just now; None when nothing keeps it."""
         return self.dispatch.blocked() if self.dispatch else Blocked(Why.NO_CONSUMER)
+
+    @property
+    def moved_ms(self) -> int:
+        """When a message was last delivered or acknowledged, since the topic was loaded; or 0."""
+        totals = self.totals
+        return max(totals.last_acked_ms, self.wall_ms_at(totals.delivered_at))
+
+    def blocked_since_ms(self, blocked: Blocked | None, loaded_ms: int) -> int:
+        """Since when a backlog has not moved, although it could; 0 where that is not so.
+
+        ``blocked`` is its reason just now, and ``loaded_ms`` when the topic was loaded. The backlog
+        of a consumer that has just come is not blocked yet, either.
+        """
+        if blocked is None or blocked.why in IN_ORDER or not self.backlog:
+            return 0
+        came_ms = min((each.connected_at_ms for each in self.consumers), default=0)
+        since_ms = max(self.moved_ms, came_ms, loaded_ms)
+        return since_ms if self._clock.wall_ms() - since_ms >= STILL_S * 1000 else 0
 
     async def add(self, request: SubscribeRequest, connection: ClientConnection) -> Consumer:
         """Attach a consumer.

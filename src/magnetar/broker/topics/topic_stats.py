@@ -15,7 +15,9 @@ from magnetar.model.subscriptions import SubscriptionType
 
 def topic_stats(topic: Topic) -> TopicStats:
     """Totals since the topic was loaded, and what is attached to it now."""
-    subscriptions = {name: _subscription(s) for name, s in topic.subscriptions.items()}
+    subscriptions = {
+        name: _subscription(each, topic.loaded_at_ms) for name, each in topic.subscriptions.items()
+    }
     policies = topic.stored.policies if topic.stored is not None else NO_POLICIES
     size, age = policies.backlog_quota_size, policies.backlog_quota_age
     compaction = None if topic.stored is None else topic.stored.compaction
@@ -80,7 +82,7 @@ def _publisher(producer: Producer) -> PublisherStats:
     )
 
 
-def _subscription(subscription: Subscription) -> SubscriptionStats:
+def _subscription(subscription: Subscription, loaded_ms: int) -> SubscriptionStats:
     consumers = subscription.consumers
     if subscription.type is SubscriptionType.FAILOVER:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
@@ -111,6 +113,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,
         blocked_reason=None if blocked is None else str(blocked),
         blocked_why=None if blocked is None else blocked.why.name.lower(),
+        blocked_since_ms=subscription.blocked_since_ms(blocked, loaded_ms),
         last_flow_ms=totals.last_flow_ms,
         last_acked_ms=totals.last_acked_ms,
         last_consumed_ms=subscription.wall_ms_at(totals.delivered_at),

@@ -4,9 +4,11 @@ import asyncio
 from collections import defaultdict
 from dataclasses import MISSING, fields
 
+from support.clock import ManualClock
 from support.loop import until
 from support.offloading import MemoryOffloader
 
+from magnetar.broker.dispatch.blocked import STILL_S
 from magnetar.broker.topics.persistent_subscription import REPLICATED
 from magnetar.broker.topics.producer_access import AccessRequest
 from magnetar.broker.topics.topic_stats import topic_stats
@@ -181,6 +183,11 @@ async def test_every_field_is_filled_by_what_happens(
     compaction = compacted.topic.compaction
     compaction.failed_count = compaction.failed_ms = compaction.duration_ms = 1
     offloaded = await offloaded_topic(open_bench)
+    clock = ManualClock()
+    blocked = await open_bench(clock=clock)
+    await blocked.consumer(SubscriptionType.SHARED, permits=0)
+    await blocked.publish("a")
+    clock.move(STILL_S)
     filled, every = defaultdict(set), {}
 
     def look(part):
@@ -199,6 +206,7 @@ async def test_every_field_is_filled_by_what_happens(
         slow,
         compacted,
         offloaded,
+        blocked,
         *[each async for each in evicting_topics(open_bench)],
         await open_bench(deduplication=True),
     ):
@@ -266,3 +274,28 @@ async def test_the_reason_is_told_of_a_backlog_that_does_not_move(bench):
     assert reason() == "consumer c has given no permits"
     await bench.topic.leave(subscription, consumer)
     assert reason() == "no consumer is connected"
+
+
+async def test_a_backlog_is_blocked_when_it_has_not_moved_for_a_while_although_it_could(open_bench):
+    clock = ManualClock()
+    bench = await open_bench(clock=clock)
+    _, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c", permits=1)
+
+    def since():
+        return topic_stats(bench.topic).subscriptions["s"].blocked_since_ms
+
+    await clock.advance(STILL_S)
+    await bench.publish("a", "b")
+    assert since() == 0  # One was delivered just now.
+    moved_ms = clock.wall_ms()
+    await clock.advance(STILL_S)
+    assert since() == moved_ms
+    subscription.flow(consumer, 1)
+    await clock.advance(0)
+    assert since() == 0
+    await clock.advance(STILL_S)
+    assert since() == moved_ms + STILL_S * 1000
+    await bench.topic.leave(subscription, consumer)
+    assert since() == moved_ms + STILL_S * 1000
+    await bench.consumer(SubscriptionType.SHARED, "d", permits=0)
+    assert since() == 0  # It has just come.

@@ -14,13 +14,9 @@ from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.names import NamespaceName
 
-STILL_S: Final = 10.0
-"""A backlog that did not move for so long is stuck: a moment without a delivery says nothing."""
 SHOWN_MAX: Final = 100
 """Subscriptions that are named; the others are counted."""
 TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
-# As it was asked for, or over by itself.
-_IN_ORDER: Final = (Why.DELAYED, Why.RATE, Why.FAILOVER_DELAY, Why.NOTHING_TO_READ, Why.READING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +47,10 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     """
     found: list[Needy] = []
     seen: dict[NamespaceName, bool] = {}
-    now_ms = admin.clock.wall_ms()
     for count, (name, topic) in enumerate(list(admin.topics.loaded.items()), start=1):
         if count % TOPICS_PER_TURN == 0:
             await admin.clock.sleep(0)
-        needy = [
-            one for each in topic.subscriptions.values() if (one := needs(topic, each, now_ms))
-        ]
+        needy = [one for each in topic.subscriptions.values() if (one := needs(topic, each))]
         if not needy:
             continue
         if name.namespace not in seen:
@@ -75,18 +68,20 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     )
 
 
-def needs(topic: Topic, subscription: Subscription, now_ms: int) -> Needy | None:
-    """Whether a subscription needs somebody; a reader's does not."""
+def needs(topic: Topic, subscription: Subscription) -> Needy | None:
+    """Whether a subscription needs somebody; a reader's does not.
+
+    A backlog without a consumer is named at once, any other when it is blocked.
+    """
     if not subscription.durable or not subscription.backlog:
         return None
     blocked = subscription.blocked_reason()
-    if blocked is None or blocked.why in _IN_ORDER:
+    if blocked is None:
         return None
-    totals = subscription.totals
-    moved_ms = max(totals.last_acked_ms, subscription.wall_ms_at(totals.delivered_at))
-    if blocked.why is not Why.NO_CONSUMER and now_ms - moved_ms < STILL_S * 1000:
+    since_ms = subscription.blocked_since_ms(blocked, topic.loaded_at_ms)
+    if not since_ms and blocked.why is not Why.NO_CONSUMER:
         return None
-    return Needy(topic, subscription, blocked.why, str(blocked), moved_ms)
+    return Needy(topic, subscription, blocked.why, str(blocked), subscription.moved_ms)
 
 
 ROUTES: Final = (Route("GET", "/admin/v2/magnetar/attention", get, access=Access.AUTHENTICATED),)

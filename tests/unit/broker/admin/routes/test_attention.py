@@ -6,6 +6,7 @@ from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client, SubscriptionType
 from magnetar.broker.admin.routes import attention
+from magnetar.broker.dispatch.blocked import STILL_S
 from magnetar.testing.local_broker import LocalBroker
 
 TOPIC = "persistent://public/default/t"
@@ -41,7 +42,7 @@ async def test_a_subscription_is_stuck_when_nothing_moved_for_a_while():
         await publish(client, 2)
         messages = [await consumer.receive() for _ in range(2)]
         assert await needy() == {"count": 0, "subscriptions": [], "broker": []}
-        clock.move(attention.STILL_S + 1)
+        clock.move(STILL_S + 1)
         [found] = (await needy())["subscriptions"]
         assert (found["topic"], found["subscription"], found["msgBacklog"]) == (TOPIC, "s", 2)
         assert found["cause"] == "awaited"

@@ -70,7 +70,7 @@ export async function topicsCard(screen, { namespaces, refused, full = false }) 
       subscriptions: subscriptions.length,
       backlog: subscriptions.reduce((most, each) => most + each.msgBacklog, 0),
       storage: stats.storageSize,
-      stuck: subscriptions.find((each) => each.blockedReason)?.blockedReason ?? "",
+      stuck: subscriptions.find((each) => each.blockedSince)?.blockedReason ?? "",
     });
     if (Number.isNaN(row.in)) Object.assign(row, { in: stats.msgRateIn, out: stats.msgRateOut });
   }
