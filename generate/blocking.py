@@ -142,7 +142,7 @@ def method(  # noqa: PLR0911 - one for each case
     if node.name in READS:
         return define(node, returns, f"return {target}({', '.join(given)})")
     if node.name == "close":
-        return define(node, "None", "self._close()")
+        return define(node, "None", f"self._close({', '.join(given)})")
     if opens(node):
         return opener(node, returns, target)
     if isinstance(node, ast.AsyncFunctionDef):
@@ -338,8 +338,11 @@ SPECIAL: Final = {
         return self
 """,
     "__aexit__": """\
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            self.close()
 """,
     "__anext__": '''\
     def __iter__(self) -> Iterator[Message[T_co]]:

@@ -26,6 +26,7 @@
             MemoryFull
         ConnectionLost
           Unreachable           retriable = False
+      NotStored                     what was closed had taken messages that have no receipt
       StorageError
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
         VersionMismatch  StoreLocked
@@ -238,6 +239,10 @@ class Unreachable(ConnectionLost):
 
 class TimedOut(Unavailable, TimeoutError):
     pass
+
+
+class NotStored(MagnetarError):
+    """A producer or client that was closed had taken messages which, so far, are not stored."""
 
 
 class StorageError(MagnetarError):

@@ -28,7 +28,7 @@ class Tasks:
     def spawn(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` until it ends or the owner closes. A failure nobody awaits is logged."""
         task = self.start(name, work)
-        task.add_done_callback(self._log_failure)
+        task.add_done_callback(log_failure)
         return task
 
     def start(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -47,25 +47,17 @@ class Tasks:
         if running:
             await asyncio.gather(*running, return_exceptions=True)
 
-    @staticmethod
-    def _log_failure(task: asyncio.Task[Any]) -> None:
-        if task.cancelled():
-            return
-        error = task.exception()
-        if error is not None:
-            # Our own errors say what happened and what to do; a defect needs its traceback.
-            trace = None if isinstance(error, MagnetarError) else error
-            log.error("task.failed name=%s error=%r", task.get_name(), error, exc_info=trace)
-
 
 class Closing:
     """The end of something: it happens once, and to its end, whoever waits for it.
 
     It begins with the call and not with the first ``await``, and goes on when who waits for it is
-    cancelled. Everybody who calls waits for the same end.
+    cancelled. Everybody who calls waits for the same end, in the time that the first one gave it.
     """
 
-    def __init__(self, owner: str, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(
+        self, owner: str, close: Callable[[float | None], Coroutine[Any, Any, None]]
+    ) -> None:
         self._close = close
         self._tasks = Tasks(owner)
         self._task: asyncio.Task[None] | None = None
@@ -74,11 +66,26 @@ class Closing:
     def begun(self) -> bool:
         return self._task is not None
 
-    def __call__(self) -> Coroutine[Any, Any, None]:
+    def __call__(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
         if self._task is None:
-            self._task = self._tasks.spawn("close", self._close())
+            self._task = self._tasks.start("close", self._close(timeout_s))
         return self._ended(self._task)
 
     @staticmethod
     async def _ended(task: asyncio.Task[None]) -> None:
-        await asyncio.shield(task)
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(log_failure)  # Nobody may be left to be told.
+            raise
+
+
+def log_failure(task: asyncio.Task[Any]) -> None:
+    """Log why a task failed, if it did."""
+    if task.cancelled():
+        return
+    error = task.exception()
+    if error is not None:
+        # Our own errors say what happened and what to do; a defect needs its traceback.
+        trace = None if isinstance(error, MagnetarError) else error
+        log.error("task.failed name=%s error=%r", task.get_name(), error, exc_info=trace)

@@ -90,21 +90,22 @@ class Door:
         self.closed = 0
         self.close = Closing("door", self._close)
 
-    async def _close(self):
+    async def _close(self, timeout_s):
+        self.timeout_s = timeout_s
         await self.may_close.wait()
         self.closed += 1
 
 
 async def test_something_is_closed_once_and_everybody_waits_for_it():
     door = Door()
-    first, second = asyncio.ensure_future(door.close()), asyncio.ensure_future(door.close())
+    first, second = asyncio.ensure_future(door.close(7)), asyncio.ensure_future(door.close(1))
     await asyncio.sleep(0)
     assert not first.done()
     assert not second.done()
     door.may_close.set()
     await asyncio.gather(first, second)
     await door.close()
-    assert door.closed == 1
+    assert (door.closed, door.timeout_s) == (1, 7)
 
 
 @pytest.mark.parametrize("turns", range(4))

@@ -26,6 +26,7 @@ from magnetar.client.consumers import table_view as table_view_module
 from magnetar.client.consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.environment import read_conf, settings_in_environment
+from magnetar.client.leaving import added_to
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
 from magnetar.client.producers import producer as producer_module
@@ -160,13 +161,15 @@ class Producer(ProducerTwin, Generic[T]):
         """
         self._run(self._producer.flush)
 
-    def close(self) -> None:
-        """Flush for at most the operation timeout, and detach. May be called again.
+    def close(self, timeout_s: float | None = None) -> None:
+        """Flush and detach, in ``timeout_s``, or the client's ``close_timeout_s``. May be repeated.
 
-        What is then still without receipt fails with AlreadyClosed. It begins with the call;
-        cancelled, it goes on without who waited for it, and another call waits for its end.
+        What has no receipt then fails with AlreadyClosed. Raises NotStored for it, and for what
+        failed before without anybody being told: it says how many messages, and why. It begins with
+        the call; cancelled, it goes on without who waited for it, and another call waits for its
+        end. While Ctrl-C or a cancellation ends the caller it takes half a second at most.
         """
-        self._close()
+        self._close(timeout_s)
 
     def __repr__(self) -> str:
         return repr(self._made)
@@ -174,8 +177,11 @@ class Producer(ProducerTwin, Generic[T]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            self.close()
 
 
 class Receiver(ReceiverTwin, Generic[T_co]):
@@ -307,13 +313,14 @@ class Receiver(ReceiverTwin, Generic[T_co]):
         """Whether ``receive`` would return without another message being published."""
         return self._run(self._receiver.has_message_available)
 
-    def close(self) -> None:
+    def close(self, timeout_s: float | None = None) -> None:
         """Send the acknowledgements that wait, and detach. May be called again.
 
-        Waiting receivers get AlreadyClosed. It begins with the call; cancelled, it goes on without
-        who waited for it, and another call waits for its end.
+        That takes ``timeout_s`` at most, or the client's ``close_timeout_s``. Waiting receivers get
+        AlreadyClosed. It begins with the call; cancelled, it goes on without who waited for it, and
+        another call waits for its end.
         """
-        self._close()
+        self._close(timeout_s)
 
     def __repr__(self) -> str:
         return repr(self._made)
@@ -321,8 +328,11 @@ class Receiver(ReceiverTwin, Generic[T_co]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            self.close()
 
 
 class Consumer(Receiver[T_co]):
@@ -503,9 +513,9 @@ class TableView(MadeTwin, Generic[T_co]):
         """
         self._run(self._table_view.refresh, timeout_s)
 
-    def close(self) -> None:
+    def close(self, timeout_s: float | None = None) -> None:
         """Follow the topic no longer. As ``Consumer.close``."""
-        self._close()
+        self._close(timeout_s)
 
     def __getitem__(self, key: str) -> T_co:
         return self._table_view.__getitem__(key)
@@ -525,8 +535,11 @@ class TableView(MadeTwin, Generic[T_co]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            self.close()
 
 
 class Client(ClientTwin):
@@ -678,9 +691,9 @@ class Client(ClientTwin):
         """
         return self._run(self._client.topics, namespace)
 
-    def close(self) -> None:
-        """Close what the client has made, then the connections. As ``Consumer.close``."""
-        self._close()
+    def close(self, timeout_s: float | None = None) -> None:
+        """Close what the client has made, then the connections. As ``Producer.close``."""
+        self._close(timeout_s)
 
     def __repr__(self) -> str:
         return repr(self._made)
@@ -688,5 +701,8 @@ class Client(ClientTwin):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            self.close()

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self, Unpack
 
-from magnetar.checks import check_not_negative, check_text
+from magnetar.checks import check_not_negative, check_text, check_timeout
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
 from magnetar.model.names import NamespaceName, TopicName
@@ -41,7 +41,8 @@ from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
 from .environment import read_conf, settings_in_environment
 from .failover import AutoClusterFailover, ControlledClusterFailover
-from .gather_all import gather_all
+from .gather_all import close_all
+from .leaving import added_to, time_to_close
 from .memory_limit import MemoryLimit
 from .message import Message
 from .opening import opening
@@ -316,10 +317,11 @@ class Client:
         self._enter()
         return await self._lookup.topics(str(NamespaceName.parse(namespace)))
 
-    def close(self) -> Coroutine[Any, Any, None]:
-        """Close what the client has made, then the connections. As ``Consumer.close``."""
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
+        """Close what the client has made, then the connections. As ``Producer.close``."""
         self._loop = enter_loop(self._loop)
-        return self._closing()
+        check_timeout(timeout_s)
+        return self._closing(time_to_close(timeout_s))
 
     def __repr__(self) -> str:
         return f"<Client of {self._context.config.service_url}>"
@@ -330,10 +332,10 @@ class Client:
             return
         warnings.warn(f"unclosed {self!r}", ResourceWarning, stacklevel=2, source=self)
 
-    async def _close(self) -> None:
+    async def _close(self, timeout_s: float | None) -> None:
         self._closed = True
         try:
-            await gather_all(each.close() for each in list(self._open))
+            await close_all(each.close(timeout_s) for each in list(self._open))
         finally:
             await self._pool.close()
 
@@ -341,8 +343,11 @@ class Client:
         self._enter()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
+    async def __aexit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            await self.close()
 
     def _letters(
         self,

@@ -35,6 +35,7 @@ class ClientConfig:
     tls_allow_insecure: bool = False  # Any certificate will do: no protection from a false broker.
     tls_minimum_version: str = "TLSv1.2"  # Or "TLSv1.3".
     operation_timeout_s: float = 30.0  # For a request, or a first attempt with its retries.
+    close_timeout_s: float | None = None  # Of a close; None: operation_timeout_s.
     connection_timeout_s: float = 10.0  # For TCP and the handshake together.
     first_connection_timeout_s: float = 0.0  # Who never answered is tried again for so long.
     keep_alive_interval_s: float = 30.0  # A silent broker is given up after twice this time.
@@ -54,6 +55,8 @@ class ClientConfig:
         if self.listener_name is not None:
             check_text("listener_name", self.listener_name)
         check_positive("operation_timeout_s", self.operation_timeout_s)
+        if self.close_timeout_s is not None:
+            check_not_negative("close_timeout_s", self.close_timeout_s)
         check_positive("connection_timeout_s", self.connection_timeout_s)
         check_not_negative("first_connection_timeout_s", self.first_connection_timeout_s)
         check_positive("keep_alive_interval_s", self.keep_alive_interval_s)
@@ -118,6 +121,7 @@ class ClientOptions(TypedDict, total=False):
     tls_allow_insecure: bool
     tls_minimum_version: str
     operation_timeout_s: float
+    close_timeout_s: float | None
     connection_timeout_s: float
     first_connection_timeout_s: float
     keep_alive_interval_s: float

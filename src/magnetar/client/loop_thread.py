@@ -7,6 +7,7 @@ clients are closed, so that what they have taken is sent, within EXIT_S seconds;
 import asyncio
 import atexit
 import os
+import sys
 import threading
 import warnings
 from collections import deque
@@ -17,15 +18,16 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from magnetar.errors import AlreadyClosed, MagnetarError, NotAllowed
 from magnetar.tasks import Tasks
 
-from .gather_all import gather_all
+from .gather_all import close_all
+from .leaving import INTERRUPTED_S
 from .loop_call import LoopCall
 
-EXIT_S: Final = 5.0
+EXIT_S: Final = 5.0  # An uncaught Ctrl-C leaves it INTERRUPTED_S.
 STOP_S: Final = 1.0  # How long the end of a process waits for the thread, when all is closed.
 
 
 class Closable(Protocol):
-    def close(self) -> Coroutine[Any, Any, None]: ...
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]: ...
 
 
 T = TypeVar("T")
@@ -75,10 +77,10 @@ class LoopThread:
         """Close this client at the end of the process, if ``drop`` does not come before."""
         self._clients[client] = None
 
-    async def drop(self, client: Closable) -> None:
+    async def drop(self, client: Closable, timeout_s: float | None = None) -> None:
         """Close a client, on the loop."""
         try:
-            await client.close()
+            await client.close(timeout_s)
         finally:
             self._clients.pop(client, None)
 
@@ -135,7 +137,7 @@ class LoopThread:
             self._loop.call_soon_threadsafe(call.begin)
 
     def end(self) -> None:
-        """Close all clients, in EXIT_S seconds, and stop the loop."""
+        """Close all clients, in EXIT_S seconds and what sockets need, and stop the loop."""
         clients = list(self._clients)
         if clients:
             warnings.warn(
@@ -145,13 +147,16 @@ class LoopThread:
                 stacklevel=2,
             )
 
+        interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
+        limit_s = INTERRUPTED_S if interrupted else EXIT_S
+
         async def close() -> None:
-            await gather_all(each.close() for each in clients)
+            await close_all(each.close(limit_s) for each in clients)
 
         call = LoopCall(close, self._tasks)
         try:
             self._loop.call_soon_threadsafe(call.begin)
-            call.result(EXIT_S)
+            call.result(limit_s + STOP_S)  # What began before has longer.
         except (TimeoutError, MagnetarError) as error:
             warnings.warn(  # It is shown, where a line of a log may not be.
                 f"the process ends before all messages of {', '.join(map(str, clients))} are "

@@ -17,7 +17,9 @@ from magnetar.errors import NotAllowed
 class Closable(Protocol):
     async def __aenter__(self) -> Self: ...
 
-    async def __aexit__(self, *exc: object) -> None: ...
+    async def __aexit__(
+        self, kind: object, raised: BaseException | None, trace: object, /
+    ) -> None: ...
 
 
 P = ParamSpec("P")
@@ -37,9 +39,9 @@ class Opening(Coroutine[Any, None, C]):
         self._opened = await self._coroutine
         return await self._opened.__aenter__()
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(self, kind: object, raised: BaseException | None, trace: object) -> None:
         assert self._opened is not None
-        await self._opened.__aexit__(*exc)
+        await self._opened.__aexit__(kind, raised, trace)
 
     def __await__(self) -> Generator[Any, Any, C]:
         return self._coroutine.__await__()

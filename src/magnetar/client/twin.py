@@ -1,6 +1,7 @@
 """What every blocking class has: the asyncio object behind it, and ways to call that."""
 
 import logging
+import sys
 import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -16,6 +17,7 @@ from .client import Client
 from .config import ClientOptions
 from .failover import AutoClusterFailover, ControlledClusterFailover
 from .handover import Handover
+from .leaving import added_to, time_to_close
 from .listener_thread import ListenerThread
 from .loop_thread import LoopThread, loop_thread, making
 from .message import Message
@@ -103,14 +105,21 @@ class Twin:
     ) -> "list[Message[T]]":
         return self._thread.run(partial(function, *args, **kwargs), self._made._put_back)
 
-    def _close(self) -> None:
+    def _close(self, timeout_s: float | None = None) -> None:
         self._closed = True
-        if not self._thread.inherited:
-            self._finish()
+        if self._thread.inherited:
+            return
+        raised = sys.exception()
+        with added_to(None if isinstance(raised, Exception) else raised):
+            try:
+                self._finish(time_to_close(timeout_s))
+            except MagnetarError:
+                self._dropped.detach()
+                raise
             self._dropped.detach()
 
-    def _finish(self) -> None:
-        self._thread.finish(self._made.close)
+    def _finish(self, timeout_s: float | None) -> None:
+        self._thread.finish(partial(self._made.close, timeout_s))
 
     @staticmethod
     def _forgotten(thread: LoopThread, made: Any) -> None:
@@ -241,10 +250,12 @@ class ClientTwin(Twin):
                 self._listener_threads[number] = thread
             return self._listener_threads[number]
 
-    def _finish(self) -> None:
-        self._thread.finish(partial(self._thread.drop, self._made))
-        for thread in self._listener_threads.values():
-            thread.end()
+    def _finish(self, timeout_s: float | None) -> None:
+        try:
+            self._thread.finish(partial(self._thread.drop, self._made, timeout_s))
+        finally:
+            for thread in self._listener_threads.values():
+                thread.end()
 
     @staticmethod
     def _forgotten(thread: LoopThread, made: Any) -> None:

@@ -354,12 +354,14 @@ class Client:
 
     @raises_theirs
     def close(self) -> None:
-        """Close what the client has made, and the client. Raises AlreadyClosed the second time."""
+        """Close what the client has made, and the client. Raises as ``Producer.close``."""
         if self._closed:
             raise exception(Result.AlreadyClosed)
         self._closed = True
-        self._client.close()
-        self._opened.clear()
-        self._callbacks.close()
-        if self._log_handler is not None:
-            detach(self._log_handler)
+        try:
+            self._client.close()
+        finally:
+            self._opened.clear()
+            self._callbacks.close()
+            if self._log_handler is not None:
+                detach(self._log_handler)

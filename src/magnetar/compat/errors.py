@@ -44,6 +44,7 @@ _RESULTS: Final[dict[type[errors.MagnetarError], Result]] = {
     errors.MemoryFull: Result.MemoryBufferIsFull,
     errors.ConnectionLost: Result.ConnectError,
     errors.TimedOut: Result.Timeout,
+    errors.NotStored: Result.Timeout,
     errors.StorageError: Result.BrokerPersistenceError,
 }
 

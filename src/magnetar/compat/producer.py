@@ -112,13 +112,15 @@ class Producer:
 
     @raises_theirs
     def close(self) -> None:
-        """Flush and detach. Raises AlreadyClosed the second time."""
+        """Flush and detach. Raises Timeout for what is not stored; AlreadyClosed later."""
         if self._closed:
             raise exception(Result.AlreadyClosed)
         self._closed = True
         self._opened.discard(self)
-        self._producer.close()
-        self._callbacks.drain()
+        try:
+            self._producer.close()
+        finally:
+            self._callbacks.drain()
 
     def is_connected(self) -> bool:
         """It is attached to its brokers now."""

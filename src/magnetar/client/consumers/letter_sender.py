@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.errors import MagnetarError, NotAllowed, NotStored
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
 from magnetar.tasks import Tasks
@@ -128,4 +129,5 @@ class LetterSender:
     async def _close(opening: asyncio.Task[LetterProducer | MagnetarError]) -> None:
         opened = await asyncio.shield(opening)
         if not isinstance(opened, MagnetarError):
-            await opened.close()
+            with suppress(NotStored):  # Its message is not acknowledged, and comes again.
+                await opened.close()

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, Final, Generic, Self
 
 from magnetar.checks import check_count, check_timeout, milliseconds
-from magnetar.client.gather_all import gather_all
+from magnetar.client.gather_all import close_all
+from magnetar.client.leaving import time_to_close
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 from magnetar.client.statistics import ConsumerStats
@@ -237,22 +238,24 @@ class Receiver(Generic[T_co]):
             return True
         return any(await self._parts.all(part.has_message_available() for part in self._parts))
 
-    def close(self) -> Coroutine[Any, Any, None]:
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
         """Send the acknowledgements that wait, and detach. May be called again.
 
-        Waiting receivers get AlreadyClosed. It begins with the call; cancelled, it goes on without
-        who waited for it, and another call waits for its end.
+        That takes ``timeout_s`` at most, or the client's ``close_timeout_s``. Waiting receivers get
+        AlreadyClosed. It begins with the call; cancelled, it goes on without who waited for it, and
+        another call waits for its end.
         """
         check_loop(self._loop)
-        return self._closing()
+        check_timeout(timeout_s)
+        return self._closing(time_to_close(timeout_s))
 
-    async def _close(self) -> None:
+    async def _close(self, timeout_s: float | None) -> None:
         self._parts.closed = True
         self._receive_from(None)
         self._queues.clear()
         try:
             await self._tasks.close()
-            await gather_all(part.close() for part in self._parts)
+            await close_all(part.close(timeout_s) for part in self._parts)
         finally:
             if self._interceptors is not None:
                 self._interceptors.close()

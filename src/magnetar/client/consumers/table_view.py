@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Generic, Self
 
 from magnetar.checks import check_timeout
+from magnetar.client.leaving import time_to_close
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 from magnetar.errors import AlreadyClosed, MagnetarError, TimedOut, UndecodableValue
@@ -92,10 +93,11 @@ class TableView(Generic[T_co]):
         except TimeoutError:
             raise TimedOut(f"{self.topic} was not read to its end within {timeout_s:g} s") from None
 
-    def close(self) -> Coroutine[Any, Any, None]:
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
         """Follow the topic no longer. As ``Consumer.close``."""
         check_loop(self._loop)
-        return self._closing()
+        check_timeout(timeout_s)
+        return self._closing(time_to_close(timeout_s))
 
     def __getitem__(self, key: str) -> T_co:
         return self._values[key]
@@ -118,8 +120,8 @@ class TableView(Generic[T_co]):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    async def _close(self) -> None:
-        await self._reader.close()
+    async def _close(self, timeout_s: float | None) -> None:
+        await self._reader.close(timeout_s)
         await self._tasks.close()
 
     async def _catch_up(self) -> None:

@@ -1,5 +1,6 @@
 """One topic's part of a consumer or reader: its subscription, and what the broker is asked."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
@@ -51,6 +52,7 @@ class TopicConsumer:
         backoff: Backoff,
         clock: Clock,
         operation_timeout_s: float,
+        close_timeout_s: float | None = None,
     ) -> None:
         """``arrived`` is called when something may be taken, ``failed`` when it is ``over``.
 
@@ -66,6 +68,7 @@ class TopicConsumer:
         self._config = config
         self._failed = failed
         self._timeout_s = operation_timeout_s
+        self._close_timeout_s = close_timeout_s
         self._attachment = Attachment(
             self.topic,
             self._attach,
@@ -196,22 +199,25 @@ class TopicConsumer:
         await self.positions.ask(partial(requests.unsubscribe, self._id, force=force))
         await self._end(ask_broker=False)
 
-    def close(self) -> Coroutine[Any, Any, None]:
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
         """Send the acknowledgements that wait, and detach. As ``Consumer.close``."""
-        return self._closing()
+        return self._closing(timeout_s)
 
-    async def _close(self) -> None:
+    async def _close(self, timeout_s: float | None) -> None:
         if self._closed:  # Its subscription was deleted.
             return
+        timeout_s = self._close_timeout_s if timeout_s is None else timeout_s
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
         try:
-            await self.incoming.settled(self._timeout_s)
-            self.acks.send()
-            await self.acks.settled()
-            connection = self._attachment.connection
-            if connection is not None:
-                await connection.request(self._close_request, self._timeout_s)
-                connection.consumers.pop(self._id, None)
-        except MagnetarError as error:
+            async with asyncio.timeout(timeout_s):
+                await self.incoming.settled(timeout_s)
+                self.acks.send()
+                await self.acks.settled()
+                connection = self._attachment.connection
+                if connection is not None:
+                    await connection.request(self._close_request, timeout_s)
+                    connection.consumers.pop(self._id, None)
+        except (TimeoutError, MagnetarError) as error:
             log.warning("consumer.close_incomplete topic=%s error=%r", self.topic, error)
         finally:
             await self._end(ask_broker=True)

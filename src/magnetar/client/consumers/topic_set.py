@@ -158,6 +158,7 @@ class TopicSet:
             backoff=context.backoff(),
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
+            close_timeout_s=context.config.close_timeout_s,
         )
         if self._receiver._interceptors is not None:
             part.incoming.interceptors = TopicInterceptors(

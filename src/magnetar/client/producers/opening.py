@@ -52,6 +52,7 @@ async def open_producer(
             backoff=context.backoff(),
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
+            close_timeout_s=context.config.close_timeout_s,
             memory=context.memory,
             schema=None if schema is None else schema.info,
         )

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Generic, Self, Unpack
 
-from magnetar.checks import check_data
-from magnetar.client.gather_all import gather_all
+from magnetar.checks import check_data, check_timeout
+from magnetar.client.gather_all import close_all, gather_all
+from magnetar.client.leaving import added_to, time_to_close
 from magnetar.client.outgoing_message import (
     Buffer,
     MessageDetails,
@@ -20,7 +21,7 @@ from magnetar.client.own_loop import check_loop
 from magnetar.client.statistics import ProducerStats
 from magnetar.client.stats_reports import report
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue, MagnetarError, QueueFull
+from magnetar.errors import InvalidValue, MagnetarError, NotStored, QueueFull
 from magnetar.model.position import MessageId
 from magnetar.model.schemas import SchemaInfo
 from magnetar.schemas.schema import Schema, T
@@ -244,23 +245,33 @@ class Producer(Generic[T]):
         check_loop(self._loop)
         await gather_all(part.queue.flush() for part in self._parts)
 
-    def close(self) -> Coroutine[Any, Any, None]:
-        """Flush for at most the operation timeout, and detach. May be called again.
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
+        """Flush and detach, in ``timeout_s``, or the client's ``close_timeout_s``. May be repeated.
 
-        What is then still without receipt fails with AlreadyClosed. It begins with the call;
-        cancelled, it goes on without who waited for it, and another call waits for its end.
+        What has no receipt then fails with AlreadyClosed. Raises NotStored for it, and for what
+        failed before without anybody being told: it says how many messages, and why. It begins with
+        the call; cancelled, it goes on without who waited for it, and another call waits for its
+        end. While Ctrl-C or a cancellation ends the caller it takes half a second at most.
         """
         check_loop(self._loop)
-        return self._closing()
+        check_timeout(timeout_s)
+        return self._closing(time_to_close(timeout_s))
 
-    async def _close(self) -> None:
+    async def _close(self, timeout_s: float | None) -> None:
         try:
             await self._tasks.close()
-            await gather_all(part.close() for part in self._parts)
+            await close_all(part.close(timeout_s) for part in self._parts)
         finally:
             if self._interceptors is not None:
                 self._interceptors.close()
             self._on_closed(self)
+        messages = sum(part.not_stored for part in self._parts)
+        if messages:
+            why = next(part.why_not for part in self._parts if part.not_stored)
+            raise NotStored(
+                f"not stored, as far as is known: {messages} message{'s' * (messages > 1)} that "
+                f"the producer of {self._topic} had taken: {why}"
+            ) from why
 
     def __repr__(self) -> str:
         return f"<Producer {self.name} of {self._topic}>"
@@ -268,8 +279,11 @@ class Producer(Generic[T]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
+    async def __aexit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        with added_to(raised):
+            await self.close()
 
     def _prepare(
         self, value: T | Buffer | OutgoingMessage[T], details: MessageDetails

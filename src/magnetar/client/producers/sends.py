@@ -35,6 +35,7 @@ class Sends:
     last_sequence_id: int  # The highest that has a receipt; -1 before the first.
     trouble: MagnetarError | None  # Why there is no receipt; None after a receipt.
     unreported: MagnetarError | None  # The first error that the application has not been told.
+    unreported_messages: int  # How many messages failed without its being told.
     latencies: Latencies | None  # Where those of sends are noted.
     room: asyncio.Event  # Set each time there is room for more, and at the end.
 
@@ -54,6 +55,7 @@ class Sends:
         self.last_sequence_id = -1
         self.trouble = None
         self.unreported = None
+        self.unreported_messages = 0
         self.latencies = None
         self.room = asyncio.Event()
         self._topic = topic
@@ -161,6 +163,7 @@ class Sends:
     def raise_unreported(self, failed: MagnetarError | None = None) -> None:
         """Raise an error that the application has not been told, or else ``failed``."""
         error, self.unreported = self.unreported or failed, None
+        self.unreported_messages = 0
         if error is not None:
             raise error
 
@@ -179,18 +182,18 @@ class Sends:
     def _check_deadlines(self) -> None:
         self._deadline_timer = None
         now = self._clock.now()
-        self._fail_sends(self._pending.expired(now), self._timed_out())
+        text = f"no receipt from {self._topic} within {self._timeout_s:g} s; "
+        error = self.timed_out(f"{text}the message may have been stored all the same")
+        self._fail_sends(self._pending.expired(now), error)
         self._progress()
         if len(self._pending):
             wait_s = max(self._pending.first_deadline - now, 0.0)
             self._deadline_timer = self._loop.call_later(wait_s, self._check_deadlines)
 
-    def _timed_out(self) -> TimedOut:
+    def timed_out(self, what: str) -> TimedOut:
+        """The error of messages without a receipt, with what is known of why."""
         because = "" if self.trouble is None else f"; the last error was: {self.trouble}"
-        error = TimedOut(
-            f"no receipt from {self._topic} within {self._timeout_s:g} s; "
-            f"the message may have been stored all the same{because}"
-        )
+        error = TimedOut(f"{what}{because}")
         error.__cause__ = self.trouble
         return error
 
@@ -212,6 +215,7 @@ class Sends:
                 told += count
         if told < message_count:
             self.unreported = self.unreported or error
+            self.unreported_messages += message_count - told
         self._flushes.failed(number, error)
 
     def _progress(self) -> None:

@@ -40,6 +40,8 @@ class TopicProducer:
     """One topic's, or one partition's, part of a ``Producer``."""
 
     queue: SendQueue
+    not_stored: int  # How many messages were lost when it was closed.
+    why_not: MagnetarError | None
 
     def __init__(
         self,
@@ -52,6 +54,7 @@ class TopicProducer:
         backoff: Backoff,
         clock: Clock,
         operation_timeout_s: float,
+        close_timeout_s: float | None = None,
         memory: MemoryLimit | None = None,
         schema: SchemaInfo | None = None,
     ) -> None:
@@ -60,6 +63,9 @@ class TopicProducer:
         self._config = config
         self._schema = schema
         self._timeout_s = operation_timeout_s
+        self._close_timeout_s = close_timeout_s
+        self.not_stored = 0
+        self.why_not: MagnetarError | None = None
         self._name = config.name
         self._epoch = 0
         self._asked: int | None = None  # The request that waits for the broker's answer.
@@ -103,32 +109,35 @@ class TopicProducer:
     def connected(self) -> bool:
         return self._attachment.connection is not None
 
-    def close(self) -> Coroutine[Any, Any, None]:
-        """Flush for at most the operation timeout, and detach. As ``Producer.close``."""
-        return self._closing()
+    def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
+        """As ``Producer.close``, but that ``not_stored`` tells what is lost."""
+        return self._closing(timeout_s)
 
-    async def _close(self) -> None:
+    async def _close(self, timeout_s: float | None) -> None:
+        timeout_s = self._close_timeout_s if timeout_s is None else timeout_s
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
         reason = f"producer {self.name} on {self._topic} is closed"
         closed = AlreadyClosed(reason)
         self.queue.closed = self.queue.closed or closed
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(timeout_s):
                 await self.queue.settled()
                 connection = self._attachment.connection
                 if connection is not None:
-                    await connection.request(self._close_request, self._timeout_s)
+                    await connection.request(self._close_request, timeout_s)
                     connection.producers.pop(self._id, None)
         except (TimeoutError, MagnetarError) as error:
-            log.warning("producer.close_incomplete topic=%s error=%r", self._topic, error)
+            log.info("producer.close_incomplete topic=%s error=%r", self._topic, error)
         finally:
             connection = self._attachment.connection
             if connection is not None:
                 connection.detach(connection.producers, self._id, self._close_request)
+            self.not_stored = self._sends.unreported_messages + self.queue.pending.messages
+            self.why_not = self._sends.unreported or self._sends.timed_out(
+                f"no receipt from {self._topic} within {timeout_s:g} s of closing"
+            )
             self.queue.fail_all(closed)
             await self._attachment.close(reason)
-            if self._sends.unreported is not None:
-                lost = self._sends.unreported
-                log.warning("producer.closed_unreported topic=%s error=%s", self._topic, lost)
 
     async def register_schema(self, schema: SchemaInfo) -> int:
         """As ``Producer.register_schema``."""
@@ -162,6 +171,7 @@ class TopicProducer:
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
         if error is None and self._asked is not None:  # It waits in line at a broker that let go.
             connection.fail(self._asked, TopicClosed(f"{self._topic} was closed: it moves"))
+        self._sends.trouble = self._sends.trouble or error
         self._attachment.lost(connection)
 
     async def _attach(self, connection: Connection) -> None:

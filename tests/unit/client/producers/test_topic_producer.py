@@ -16,8 +16,10 @@ from magnetar.errors import (
     AlreadyClosed,
     ChecksumMismatch,
     ConnectionLost,
+    InvalidValue,
     NotAllowed,
     NotReady,
+    NotStored,
     ProducerBusy,
     ProducerFenced,
     TimedOut,
@@ -335,12 +337,12 @@ async def test_flush_raises_what_a_cancelled_future_could_not_tell(peer, client)
         await producer.flush()
 
 
-async def test_closing_logs_what_nobody_was_told(peer, client, caplog):
+async def test_closing_raises_what_nobody_was_told(peer, client):
     producer = await client.create_producer("t", batching=False)
     peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
     producer.send_nowait(b"0")
-    await producer.close()
-    assert "producer.closed_unreported" in caplog.text
+    with pytest.raises(NotStored, match=r"1 message that the producer of \S+ had taken: no$"):
+        await producer.close()
 
 
 async def test_a_message_given_up_says_what_kept_it(peer):
@@ -447,10 +449,28 @@ async def test_closing_without_a_broker_gives_up_after_the_operation_timeout(pee
         producer = await client.create_producer("t")
         await peer.stop()
         pending = producer.submit(b"0")
-        await producer.close()
+        producer.send_nowait(b"1")
+        with pytest.raises(NotStored, match=r"2 messages .*of closing; the last error") as told:
+            await producer.close()
+        assert isinstance(told.value.__cause__.__cause__, ConnectionLost)
         with pytest.raises(AlreadyClosed, match="is closed"):
             await pending
         await peer.start()
+
+
+async def test_closing_has_a_time_of_its_own(peer):
+    async with Client(peer.url, close_timeout_s=0.01) as client:
+        producer = await client.create_producer("t")
+        other = await client.create_producer("t")
+        await peer.stop()
+        producer.send_nowait(b"0")
+        other.send_nowait(b"1")
+        with pytest.raises(NotStored, match=r"within 0\.01 s of closing"):
+            await producer.close()
+        with pytest.raises(NotStored, match=r"within 0\.02 s of closing"):
+            await other.close(timeout_s=0.02)
+        with pytest.raises(InvalidValue, match="timeout_s"):
+            other.close(timeout_s=-1)
 
 
 async def test_a_cancelled_close_goes_on_without_who_waited_for_it(peer, client):
