@@ -1,4 +1,4 @@
-"""What a program is told when it cannot connect, and what it prints by itself: nothing."""
+"""What a program is told when it cannot connect, and what it prints by itself: warnings."""
 
 import subprocess
 import sys
@@ -34,6 +34,32 @@ def test_a_program_is_told_by_the_exception_alone_and_no_secret_is_printed(unuse
     assert "service URL" in secret
     assert "s3cret" not in done.stdout + done.stderr
     assert done.stderr == ""
+
+
+WARNED = """
+import threading
+from magnetar.client import blocking
+
+heard = threading.Event()
+
+def listener(consumer, message):
+    if message.data == b"last":
+        heard.set()
+    raise ValueError("the listener's own")
+
+with blocking.Client("{url}") as client:
+    consumer = client.subscribe("{topic}", "s", listener=listener)
+    client.create_producer("{topic}").send_many([b"first", b"last"])
+    heard.wait()
+"""
+
+
+def test_warnings_reach_who_has_set_up_no_logging(broker, topic):
+    program = WARNED.format(url=broker.service_url, topic=topic)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "consumer.listener_failed topic=" in done.stderr
+    assert "the listener's own" in done.stderr
 
 
 async def test_every_address_is_named_with_its_cause_and_at_once(topic, unused_tcp_port):

@@ -34,7 +34,7 @@ from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.statistics import ConsumerStats, ProducerStats
 from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, ReceiverTwin, listed, lists
-from magnetar.errors import AlreadyClosed
+from magnetar.errors import AlreadyClosed, UndecodableValue
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.schemas import SchemaInfo
 from magnetar.schemas.schema import Schema, T, T_co
@@ -491,12 +491,17 @@ class TableView(MadeTwin, Generic[T_co]):
         """The keys with their values, as they are now."""
         return self._table_view.items()
 
+    @property
+    def undecodable(self) -> dict[str, UndecodableValue]:
+        """The keys whose latest message is none of the schema, and why."""
+        return self._table_view.undecodable
+
     def for_each(self, action: Callable[[str, T_co], object]) -> None:
         """Call ``action`` with each key and its value."""
         return self._table_view.for_each(action)
 
     def listen(self, action: Callable[[str, T_co | None], object]) -> None:
-        """Call ``action`` with each key that changes from now on, and its value; None: removed.
+        """Call ``action`` with each key that changes from now on, and its value; None: it has none.
 
         It is called on the client's event loop, so it may not wait; what it raises is logged.
         """

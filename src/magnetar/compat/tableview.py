@@ -31,9 +31,13 @@ class TableView:
         self._schema = schema
         self._encoded = registered(schema) is None  # Then our client gives bytes, not values.
 
+    @raises_theirs
     def get(self, key: str) -> Any | None:
-        """The value of a key; None when there is none."""
+        """The value of a key; None when there is none. Raises why it cannot be decoded."""
         value = self._table_view.get(key)
+        undecodable = self._table_view.undecodable.get(key) if value is None else None
+        if undecodable is not None:
+            raise undecodable
         return None if value is None else self._decoded(value)
 
     def for_each(self, callback: Callable[[str, Any], None]) -> None:

@@ -22,7 +22,8 @@ class TableView(Generic[T_co]):
     """The latest value of each key. Made by ``Client.create_table_view``.
 
     It is read like a dictionary, at no cost of I/O, and also when it is closed. A message without
-    payload removes its key; those without a key are left out.
+    payload removes its key; those without a key are left out. A message that is none of the schema
+    removes its key's value, too, since that is the latest no longer: ``undecodable`` has the key.
     """
 
     def __init__(self, reader: Reader[T_co], *, kept: bool) -> None:
@@ -33,6 +34,7 @@ class TableView(Generic[T_co]):
         self._reader = reader
         self._kept = kept
         self._values: dict[str, T_co] = {}
+        self._undecodable: dict[str, UndecodableValue] = {}
         self._listeners: list[Callable[[str, T_co | None], object]] = []
         self._applied = asyncio.Event()  # Set when messages were applied, or no more will be.
         self._failure: MagnetarError | None = None
@@ -61,13 +63,18 @@ class TableView(Generic[T_co]):
         """The keys with their values, as they are now."""
         return list(self._values.items())
 
+    @property
+    def undecodable(self) -> dict[str, UndecodableValue]:
+        """The keys whose latest message is none of the schema, and why."""
+        return dict(self._undecodable)
+
     def for_each(self, action: Callable[[str, T_co], object]) -> None:
         """Call ``action`` with each key and its value."""
         for key, value in self.items():
             action(key, value)
 
     def listen(self, action: Callable[[str, T_co | None], object]) -> None:
-        """Call ``action`` with each key that changes from now on, and its value; None: removed.
+        """Call ``action`` with each key that changes from now on, and its value; None: it has none.
 
         It is called on the client's event loop, so it may not wait; what it raises is logged.
         """
@@ -162,14 +169,18 @@ class TableView(Generic[T_co]):
                     log.warning("table_view.no_key message=%s", message)
                 continue
             value: T_co | None = None
-            if not message.data:
-                self._values.pop(key, None)
-            else:
-                try:
+            self._undecodable.pop(key, None)
+            try:
+                if message.data:
                     value = self._values[key] = message.value
-                except UndecodableValue as error:
-                    log.warning("table_view.undecodable message=%s error=%s", message, error)
-                    continue
+                else:
+                    self._values.pop(key, None)
+            except UndecodableValue as error:
+                self._values.pop(key, None)
+                self._undecodable[key] = error
+                log.warning(
+                    "table_view.undecodable key=%s message=%s error=%s", key, message, error
+                )
             for listener in self._listeners:
                 self._tell(listener, key, value)
 

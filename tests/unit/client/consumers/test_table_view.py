@@ -52,7 +52,23 @@ async def test_a_value_that_is_none_of_the_schema_is_left_out(client, caplog):
     await put(client, a=b"right", b=b"\xff", c=b"right")
     table = await client.create_table_view("t", schema=StringSchema())
     assert dict(table) == {"a": "right", "c": "right"}
-    assert "table_view.undecodable" in caplog.text
+    assert "table_view.undecodable key=b" in caplog.text
+
+
+async def test_a_key_whose_latest_value_cannot_be_decoded_has_none_and_is_named(client):
+    await put(client, a=b"right", b=b"old")
+    changes = []
+    table = await client.create_table_view("t", schema=StringSchema())
+    table.listen(lambda *change: changes.append(change))
+    await put(client, b=b"\xff")
+    await table.refresh()
+    assert dict(table) == {"a": "right"}
+    assert list(table.undecodable) == ["b"]
+    assert "b" not in table
+    assert changes == [("b", None)]
+    await put(client, b=b"new")
+    await table.refresh()
+    assert (table["b"], table.undecodable) == ("new", {})
 
 
 @pytest.mark.usefixtures("peer")
