@@ -52,6 +52,8 @@ class Broker:
         self.web_port = port_of(listeners.web, tls=False)
         self.web_port_tls = port_of(listeners.web, tls=True)
         self.registry = registry
+        self.reload: Callable[[Config], Awaitable[None]] | None = None
+        """Takes from a configuration what can change while the broker runs."""
         self._config = config
         self._listeners = listeners.binary
         self._table = table

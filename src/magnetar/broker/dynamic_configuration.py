@@ -18,6 +18,7 @@ from .config import Config
 from .creation import Creation
 from .json_objects import JsonObjects
 from .policies import PolicyService
+from .settings.log import LogSettings
 from .settings.offload import OffloadSettings
 from .settings.policies import PolicySettings
 from .settings.pulsar import dynamic_keys, pulsar_keys
@@ -38,15 +39,18 @@ _AT_START: Final = frozenset(
         "brokerPublisherThrottlingMaxByteRate",
         "dispatchThrottlingRateInMsg",
         "dispatchThrottlingRateInByte",
+        "logFormat",
     }
 )
 """Settings of the same sections that are read when the broker starts, and then no more."""
 _LIVE: Final[Mapping[str, Setting]] = {
     one.key: one
-    for section in (PolicySettings, RateSettings)
+    for section in (PolicySettings, RateSettings, LogSettings)
     for one in settings_of(section)
     if one.key not in _AT_START
 }
+_OURS: Final = "magnetar"
+"""The logger of all that is Magnetar's."""
 _SECRET: Final = ("secret", "password", "credential", "authenticationparameters", "tokenpublickey")
 _SOURCE: Final = "dynamic configuration"
 
@@ -70,6 +74,8 @@ class DynamicConfiguration:
         self.policies = config.policies
         self.offload = config.offload
         self._config = config
+        self._log = config.log
+        self._log_changed = False  # Until then the process that runs the broker has its own level.
         self._objects = objects
         self._service = policies
         self._creation = creation
@@ -102,6 +108,11 @@ class DynamicConfiguration:
         await self._objects.put(paths.CONFIGURATION, **{key: None})
         await self._apply()
 
+    async def set_log(self, settings: LogSettings) -> None:
+        """Take a level of the log that the configuration says now."""
+        self._log = settings
+        await self._apply()
+
     async def runtime(self) -> dict[str, str]:
         """Every setting as it holds now, but for what is secret."""
         shown = {key: value for key, value, _, _ in self._config.rows()} | await self.values()
@@ -120,6 +131,10 @@ class DynamicConfiguration:
 
     async def _apply(self) -> None:
         kept = await self.values()
+        level = _over(self._log, kept).level
+        if self._log is not self._config.log or level != self._log.level or self._log_changed:
+            self._log_changed = True
+            logging.getLogger(_OURS).setLevel(level.upper())
         self.policies = _over(self._config.policies, kept)
         self._creation.limit_partitions(self.policies.partitions_max)
         await self._service.set_broker(

@@ -1,4 +1,7 @@
-"""The process that works for a broker: see ``worker.py``. ``background``: others go first."""
+"""The process that works for a broker: see ``worker.py``. ``background``: others go first.
+
+``json``: its log is for programs, as the broker's.
+"""
 
 import logging
 import os
@@ -7,13 +10,19 @@ import sys
 
 import pyarrow as pa
 
+from magnetar.json_logs import JsonLines, log_what_is_not_caught
+
 from .worker import Worker
 
 
 def main() -> None:
     """Serve the broker that started this process, until it is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # A terminal sends it to the broker as well.
+    for number in (signal.SIGINT, signal.SIGHUP):  # A terminal sends them to the broker as well.
+        signal.signal(number, signal.SIG_IGN)
     logging.basicConfig(format="%(levelname)s %(name)s %(message)s", stream=sys.stderr)
+    if "json" in sys.argv[1:]:
+        logging.getLogger().handlers[0].setFormatter(JsonLines())
+        log_what_is_not_caught()
     pa.set_cpu_count(1)
     if "background" in sys.argv[1:]:
         os.nice(10)

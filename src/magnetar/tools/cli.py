@@ -121,8 +121,10 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     except MagnetarError as error:
+        from magnetar.tools.process import say_refusal  # noqa: PLC0415 - of no use to the others
+
         for line in str(error).splitlines():
-            click.echo(f"magnetar: {line}", err=True)
+            say_refusal(line)
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
 

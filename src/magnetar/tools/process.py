@@ -12,6 +12,8 @@ from errno import EISDIR
 from pathlib import Path
 from typing import Final, TextIO
 
+import click
+
 from magnetar.errors import InvalidValue
 from magnetar.tools.repeated_events import RepeatedEvents
 
@@ -40,13 +42,51 @@ def log_to(stream: TextIO, level: int, *, as_json: bool = False) -> None:
     formatter: logging.Formatter = OneLine("%(asctime)s %(levelname)s %(message)s")
     if as_json:
         # Only who asks for it pays for the import.
-        from magnetar.tools.json_logs import JsonLines  # noqa: PLC0415
+        from magnetar.json_logs import JsonLines, log_what_is_not_caught  # noqa: PLC0415
 
         formatter = JsonLines()
+        log_what_is_not_caught()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
     handler.addFilter(RepeatedEvents())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def say(logger: logging.Logger, event: str, text: str) -> None:
+    """Print a line for people; where the log is for programs, as an event on the same stream."""
+    if _logs_json():
+        record = logger.makeRecord(
+            logger.name, logging.INFO, __file__, 0, f"{event} said=%s", (text,), None
+        )
+        text = logging.getLogger().handlers[0].format(record)
+    click.echo(text)
+
+
+def say_refusal(line: str) -> None:
+    """Say why a command ends; where the log is for programs, log it."""
+    if _logs_json():
+        logging.getLogger(__name__).error("process.refused reason=%s", line)
+    else:
+        click.echo(f"magnetar: {line}", err=True)
+
+
+def _logs_json() -> bool:
+    json_logs = sys.modules.get("magnetar.json_logs")  # Else nobody asked for it.
+    return json_logs is not None and json_logs.in_use()
+
+
+def reload_on_hangup(reload: asyncio.Event, stop: asyncio.Event) -> None:
+    """SIGHUP asks to reload; where the terminal of the process was closed, for a clean end."""
+    at_terminal = os.isatty(0)
+
+    def asked() -> None:
+        if at_terminal and not os.isatty(0):
+            stop.set()
+        else:
+            reload.set()
+
+    with contextlib.suppress(NotImplementedError, AttributeError):  # Windows has no such signal.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked)
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:

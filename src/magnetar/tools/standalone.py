@@ -7,6 +7,8 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -18,10 +20,14 @@ from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.settings.others import Fate
+from magnetar.errors import InvalidValue
+from magnetar.tasks import Tasks
 from magnetar.tools.process import (
     check_ready_file,
     event_loop_factory,
     log_to,
+    reload_on_hangup,
+    say,
     stop_at_eof,
     stop_on_signals,
     write_ready_file,
@@ -99,19 +105,21 @@ def standalone(
         "logLevel": "info" if verbose else None,
     }
     _allow_open_files()
-    config = Config.read(file=conf, environment=os.environ, flags=flags)
+    read = partial(Config.read, file=conf, environment=os.environ, flags=flags)
+    shown = Config.read_to_show(file=conf, environment=os.environ, flags=flags)
     log_to(
         sys.stderr,
-        logging.getLevelNamesMapping()[config.log.level.upper()],
-        as_json=config.log.format == "json",
+        logging.getLevelNamesMapping()[shown.log.level.upper()],
+        as_json=shown.log.format == "json",
     )
+    config = read()
     _name_other_settings(config)
     if ready_file is not None:
         check_ready_file(ready_file)
     with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
         try:
             began = perf_counter() if began is None else began
-            runner.run(_serve(config, began, ready_file, until_eof=until_eof))
+            runner.run(_serve(config, read, began, ready_file, until_eof=until_eof))
         finally:
             if ready_file is not None:
                 ready_file.unlink(missing_ok=True)
@@ -128,15 +136,29 @@ def _name_other_settings(config: Config) -> None:
             log.warning(event, named)
 
 
+_RELOADED: Final = "logLevel"
+
 _EVENTS: Final = {
     Fate.NOT_DONE: "config.not_done Pulsar's files switch on what Magnetar does not do: %s",
     Fate.WITHOUT_EFFECT: "config.without_effect settings of Pulsar that are ignored: %s",
 }
 
 
-async def _serve(config: Config, began: float, ready_file: Path | None, *, until_eof: bool) -> None:
-    """Run until a signal, or the end of standard input, asks for the end."""
-    stop = asyncio.Event()
+async def _serve(
+    config: Config,
+    read: Callable[[], Config],
+    began: float,
+    ready_file: Path | None,
+    *,
+    until_eof: bool,
+) -> None:
+    """Run until a signal, or the end of standard input, asks for the end.
+
+    ``read`` reads the configuration again, which SIGHUP asks for.
+    """
+    stop, reload = asyncio.Event(), asyncio.Event()
+    reload_on_hangup(reload, stop)
+    tasks = Tasks("standalone")
     stop_on_signals(stop)
     if until_eof:
         threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
@@ -149,9 +171,36 @@ async def _serve(config: Config, began: float, ready_file: Path | None, *, until
             if config.tls.on:
                 ready |= {"port_tls": broker.port_tls, "http_port_tls": broker.web_port_tls}
             write_ready_file(ready_file, ready)
-        click.echo(_ready_line(config, broker, perf_counter() - began))
+        tasks.spawn("reload", _keep_reloading(reload, config, read, broker))
+        say(log, "broker.ready", _ready_line(config, broker, perf_counter() - began))
         await stop.wait()
-        click.echo("Stopping: clients are told, everything is written.")
+        await tasks.close()
+        say(log, "broker.stopping", "Stopping: clients are told, everything is written.")
+
+
+async def _keep_reloading(
+    asked: asyncio.Event, config: Config, read: Callable[[], Config], broker: Broker
+) -> None:
+    while True:
+        await asked.wait()
+        asked.clear()
+        await _reload(config, read, broker)
+
+
+async def _reload(config: Config, read: Callable[[], Config], broker: Broker) -> None:
+    """Take what changed and can be taken; name what takes a restart."""
+    try:
+        now = read()
+    except InvalidValue as error:
+        log.warning("configuration.not_reloaded settings stay as they are: %s", error)
+        now = config
+    before = {key: value for key, value, *_ in config.rows()}
+    changed = [key for key, value, *_ in now.rows() if value != before[key] and key != _RELOADED]
+    if changed:
+        log.warning("configuration.needs_restart settings=%s", ",".join(changed))
+    assert broker.reload is not None
+    await broker.reload(now)
+    log.warning("configuration.reloaded level=%s", now.log.level)
 
 
 def _allow_open_files() -> None:

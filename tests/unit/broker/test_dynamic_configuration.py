@@ -1,3 +1,4 @@
+import logging
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,19 @@ async def test_nothing_secret_is_shown(configuration):
     assert shown["brokerServicePort"] == "6650"
     secrets = [key for key, value in shown.items() if value and "secret" in key.lower()]
     assert all(shown[key] == "*****" for key in secrets)
+
+
+async def test_the_level_of_the_log_changes_while_the_broker_runs(tmp_path: Path):
+    ours = logging.getLogger("magnetar")
+    before = ours.level
+    try:
+        async with LocalBroker(tmp_path) as broker:
+            assert await ask(broker, "POST", "configuration/logLevel/debug") == (200, None)
+            assert ours.getEffectiveLevel() == logging.DEBUG
+            status, said = await ask(broker, "POST", "configuration/logLevel/loud")
+            assert status == 412
+            assert "use one of debug, info, warning, error" in said["reason"]
+            assert await ask(broker, "DELETE", "configuration/logLevel") == (200, None)
+            assert ours.getEffectiveLevel() == logging.WARNING
+    finally:
+        ours.setLevel(before)

@@ -12,6 +12,7 @@ from typing import Self
 from urllib.request import urlopen
 
 import pytest
+from support.certificates import Authority
 
 STARTUP_S = 30
 PULSARS = Path(__file__).parents[2] / "golden" / "conf"
@@ -267,3 +268,83 @@ def test_it_stops_cleanly_when_its_standard_input_has_ended(tmp_path):
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "is ready" in ended.stdout
+
+
+def until_said(running: Standalone, text: str) -> str:
+    """The line of the log that says it."""
+    assert running.process.stderr is not None
+    for line in running.process.stderr:
+        if text in line:
+            return line
+    raise AssertionError(f"nobody says {text}")
+
+
+def test_sighup_takes_a_new_level_and_names_what_takes_a_restart(start, tmp_path):
+    conf = configured(tmp_path, "logLevel=warning")
+    with start("--memory", *conf) as running:
+        running.first_line()
+        configured(tmp_path, "logLevel=info", "maxMessageSize=70000")
+        running.process.send_signal(signal.SIGHUP)
+        assert until_said(running, "configuration.needs_restart").endswith("=maxMessageSize\n")
+        assert until_said(running, "configuration.reloaded").endswith("level=info\n")
+        configured(tmp_path, "logLevel=loud")
+        running.process.send_signal(signal.SIGHUP)
+        said = until_said(running, "configuration.not_reloaded")
+        assert "logLevel='loud' (file my.conf, line 1)" in said
+        running.process.terminate()
+        assert running.ended()[0] == 0
+
+
+def test_sighup_reads_certificates_again(start, tmp_path):
+    authority = Authority(tmp_path)
+    certificate, key = authority.issue("broker")
+    conf = configured(
+        tmp_path,
+        "webServicePortTls=0",
+        f"tlsCertificateFilePath={certificate}",
+        f"tlsKeyFilePath={key}",
+        "tlsCertRefreshCheckDurationSec=0",
+    )
+    with start("--memory", *conf) as running:
+        running.first_line()
+        newer, newer_key = authority.issue("newer")
+        Path(newer).replace(certificate)
+        Path(newer_key).replace(key)
+        running.process.send_signal(signal.SIGHUP)
+        assert until_said(running, "tls.renewed").endswith(f"certificate={certificate}\n")
+        running.process.terminate()
+        assert running.ended()[0] == 0
+
+
+def test_with_json_each_line_is_an_object(start, tmp_path):
+    conf = configured(tmp_path, "logFormat=json", "noSuchSetting=1")
+    with start("--memory", *conf) as running:
+        ready = json.loads(running.first_line())
+        running.process.send_signal(signal.SIGHUP)
+        until_said(running, "configuration.reloaded")
+        running.process.terminate()
+        _, out, err = running.ended()
+    assert (ready["event"], ready["level"]) == ("broker.ready", "INFO")
+    assert ready["said"].startswith("Magnetar is ready after ")
+    assert [json.loads(line)["event"] for line in out.splitlines()] == ["broker.stopping"]
+    assert [json.loads(line) for line in err.splitlines()] == []
+    with start(*configured(tmp_path, "logFormat=json", "maxMessageSize=x")) as running:
+        _, out, err = running.ended()
+    [refused] = map(json.loads, err.splitlines())
+    assert (out, refused["event"]) == ("", "process.refused")
+    assert "maxMessageSize='x'" in refused["reason"]
+
+
+def test_what_nobody_catches_is_an_object_too():
+    program = (
+        "import sys, threading, warnings; from magnetar.tools.process import log_to;"
+        "log_to(sys.stderr, 30, as_json=True); warnings.warn('odd');"
+        "one = threading.Thread(target=lambda: 1 / 0); one.start(); one.join(); int('x')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    warned, thread, process = map(json.loads, ran.stderr.splitlines())
+    assert "odd" in warned["message"]
+    assert "ZeroDivisionError" in thread["traceback"]
+    assert "ValueError" in process["traceback"]

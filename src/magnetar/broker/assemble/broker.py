@@ -6,6 +6,7 @@ What is opened first is closed last. A broker that cannot be opened leaves nothi
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Final
 
 from magnetar.broker.addresses import address_of, warn_if_open
@@ -94,9 +95,16 @@ async def running_broker(
         await broker.start()
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current())
+        broker.reload = partial(_reload, services, tls)
         if authorization is not None:
             revoke(authorization, shared, broker, services.resources)
         yield broker
+
+
+async def _reload(services: AdminServices, tls: ServerTls | None, config: Config) -> None:
+    if tls is not None:
+        tls.renew()
+    await services.configuration.set_log(config.log)
 
 
 async def _serve_admin(

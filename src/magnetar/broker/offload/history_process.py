@@ -13,7 +13,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Final
 
-from magnetar import errors
+from magnetar import errors, json_logs
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, StorageError
 from magnetar.storage.ledger.offload_frames import frame, frame_size, parse_frame
@@ -97,8 +97,9 @@ class HistoryProcess:
             raise StorageError(
                 f"offloading needs {', '.join(missing)}: pip install 'magnetar[history]'"
             )
+        arguments = [*self._arguments, *(["json"] if json_logs.in_use() else [])]
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "magnetar.history", *self._arguments, stdin=PIPE, stdout=PIPE
+            sys.executable, "-m", "magnetar.history", *arguments, stdin=PIPE, stdout=PIPE
         )
         log.info("history.started pid=%d", self._process.pid)
         self._tasks.spawn("idle", self._end_when_idle())

@@ -3,8 +3,12 @@
 import json
 import logging
 import re
+import sys
+import threading
 from datetime import UTC, datetime
 from typing import Any, Final
+
+log = logging.getLogger(__name__)
 
 _PLACE: Final = re.compile(r"(?:(\w+)=)?%(?:%|[-+ #0]*\d*(?:\.\d+)?[a-zA-Z])")
 _TAKEN: Final = frozenset({"time", "level", "event", "message", "logger", "traceback"})
@@ -26,6 +30,24 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def in_use() -> bool:
+    """Whether this process logs so."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(handler.formatter, JsonLines) for handler in handlers)
+
+
+def log_what_is_not_caught() -> None:
+    """Log warnings of Python, and what ends a thread or the process, which print a traceback."""
+    logging.captureWarnings(capture=True)
+    sys.excepthook = lambda kind, error, trace: _log_uncaught((kind, error, trace))
+    sys.unraisablehook = lambda raised: _log_uncaught(raised.exc_value)
+    threading.excepthook = lambda raised: _log_uncaught(raised.exc_value)
+
+
+def _log_uncaught(error: Any) -> None:
+    log.critical("process.defect", exc_info=error)
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:

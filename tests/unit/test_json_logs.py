@@ -2,7 +2,7 @@ import json
 import logging
 import sys
 
-from magnetar.tools.json_logs import JsonLines
+from magnetar.json_logs import JsonLines
 
 
 def line_of(text, *args, exc_info=None):
