@@ -115,6 +115,7 @@ def test_make_and_ci_run_what_is_in_the_checkout(checkout, run):
         "mypy",
         "lint-imports",
         "python",  # generate/blocking.py
+        "python",  # generate/options.py
         "python",  # All tests, and some once more with the plain inner loops.
         "python",
     ]
