@@ -61,7 +61,7 @@ if [ ! -x .venv/bin/python ]; then
     say "making .venv with $python ($("$python" -c 'import platform; print(platform.python_version())'))"
     make_venv "$python"
 fi
-say "installing Magnetar, Spark and the test tools (1.2 GB of disk; minutes on a slow line)"
+say "installing Magnetar, Spark and the test tools (1.7 GB of disk; minutes on a slow line)"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[quickstart,dev]'
 if ! MAGNETAR_INNER=compiled .venv/bin/python -c 'import magnetar.inner' 2>/dev/null; then

@@ -106,6 +106,7 @@ TESTED_ELSEWHERE = {
     "wire/requests/produce.py": "tests/unit/wire/test_requests.py",
     "wire/requests/schema.py": "tests/unit/wire/test_requests.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
+    "tools/entry.py": "tests/unit/test_extras.py",
 }
 
 

@@ -16,6 +16,7 @@ from typing import Final, Self
 from magnetar.broker.config import Config
 from magnetar.broker.settings.setting import text_of, variable_of
 from magnetar.errors import NotReady
+from magnetar.extras import check_broker
 
 STARTUP_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 30.0
@@ -122,6 +123,7 @@ class BrokerProcess:
     def launch(self) -> None:
         """Start it and do not wait: for ``await_ready``, ``refusal``, or a kill on its way up."""
         assert self._process is None, "it runs already: kill or terminate it first"
+        check_broker()
         self._ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", self._module, "standalone"]
         command += ["--data-dir", str(self._data), "--ready-file", str(self._ready_file)]

@@ -21,6 +21,7 @@ from magnetar.broker.handlers.client_authorization import ClientAuthorization
 from magnetar.broker.listeners import Listeners, open_listeners, port_of
 from magnetar.broker.server_tls import ServerTls
 from magnetar.clock import Clock, SystemClock
+from magnetar.extras import check_broker
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.storage.ledger.local.disk import Files
@@ -52,6 +53,7 @@ async def running_broker(
 
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
     """
+    check_broker()
     async with AsyncExitStack() as stack:
         check_client(config)
         tls = ServerTls(config.tls, clock) if config.tls.on else None
