@@ -83,5 +83,15 @@ def test_commands_name_the_broker_that_shows_them_and_work(broker, window):
     assert upload.endswith(f"--admin-url {broker.web_url}")
 
 
+def test_a_policy_that_does_nothing_here_is_named(window):
+    window.go("namespaces/public/default/policies")
+    window.says("Retention")
+    path = "namespaces/public/default/persistence"
+    asked = f"import('./js/api.js').then(api => api.post('{path}', persistence))"
+    numbers = {f"bookkeeper{each}": 1 for each in ("Ensemble", "WriteQuorum", "AckQuorum")}
+    window.page.evaluate(f"persistence => {asked}", numbers)
+    window.says("persistence: it is kept and shown, and this broker does nothing about it")
+
+
 def _run(words):
     subprocess.run([MAGNETAR, *words], check=True, timeout=60)

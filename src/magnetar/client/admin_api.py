@@ -10,7 +10,7 @@ import re
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -43,6 +43,7 @@ ANSWER_SIZE_MAX: Final = 1 << 30  # A package that is downloaded may be large.
 REDIRECTS_MAX: Final = 5
 _REASON_CHARACTERS: Final = 600
 _UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
+_WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"
 _TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
 
 _ERRORS: Final[Mapping[int, type[MagnetarError]]] = {
@@ -111,12 +112,14 @@ class AdminApi:
         *,
         timeout_s: float = TIMEOUT_S,
         remedies: Remedies | None = None,
+        without_effect: Callable[[str], None] | None = None,
         **options: Unpack[ClientOptions],
     ) -> None:
         """``url`` is ``http[s]://host[:8080][,host...]``; ``timeout_s`` is that of each request.
 
         ``options`` are those of ``Client``, of which authentication and TLS are used; ``remedies``
-        is what errors advise. Raises InvalidValue.
+        is what errors advise. ``without_effect`` is called with the names of what a request set
+        that the broker keeps, and does nothing about. Raises InvalidValue.
         """
         parsed = ServiceUrl.parse(url) if url.startswith(("http://", "https://")) else None
         if parsed is None:
@@ -127,6 +130,7 @@ class AdminApi:
         self._bases = [f"{parsed.scheme}://{address}" for address in parsed.addresses]
         self._timeout_s = timeout_s
         self._remedies = remedies or Remedies()
+        self._without_effect = without_effect
         config = ClientConfig(service_url=_TLS, **options)
         self._credentials = Credentials(config.authentication)
         self._tls = Tls(config)
@@ -151,6 +155,9 @@ class AdminApi:
                 raise Refused(f"{path}: the answer has more than {ANSWER_SIZE_MAX} bytes")
             if answer.length:  # What is missing, where it was said how long it is.
                 raise NotReady(f"{self.url} broke off its answer to {method} {path}")
+            names = answer.headers.get(_WITHOUT_EFFECT)
+            if names and self._without_effect is not None:
+                self._without_effect(names)
             return AdminAnswer(answer.status, dict(answer.headers.items()), data)
 
     def get(self, path: str, **query: object) -> Any:

@@ -324,7 +324,7 @@ def _dead_letters(policy: ConsumerDeadLetterPolicy) -> OurDeadLetterPolicy:
 def _key_shared(policy: ConsumerKeySharedPolicy) -> OurKeySharedPolicy:
     sticky = policy.key_shared_mode is KeySharedMode.Sticky
     return OurKeySharedPolicy(
-        sticky_ranges=policy.sticky_ranges if sticky else (),
+        sticky_ranges=policy.sticky_ranges if sticky else None,
         allow_out_of_order_delivery=policy.allow_out_of_order_delivery,
     )
 

@@ -47,16 +47,23 @@ class KeySharedPolicy:
     All consumers of a subscription must agree on that, and on ``allow_out_of_order_delivery``.
     """
 
-    sticky_ranges: Sequence[tuple[int, int]] = ()
+    sticky_ranges: Sequence[tuple[int, int]] | None = None
     allow_out_of_order_delivery: bool = False  # A stuck consumer does not hold its keys back.
 
     def __post_init__(self) -> None:
+        if self.sticky_ranges is None:
+            return
         try:
             ranges = tuple((index(start), index(end)) for start, end in self.sticky_ranges)
         except (TypeError, ValueError):
             raise InvalidValue(
                 f"sticky_ranges is {self.sticky_ranges!a}; it must be pairs of slots, as [(0, 99)]"
             ) from None
+        if not ranges:
+            raise InvalidValue(
+                "sticky_ranges is empty, and this consumer would get nothing: declare slots, as "
+                "[(0, 99)], or leave it out for the broker to split them"
+            )
         for start, end in ranges:
             if not 0 <= start <= end <= HASH_SLOT_LAST:
                 raise InvalidValue(

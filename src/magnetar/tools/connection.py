@@ -120,7 +120,13 @@ class Connection:
         if self.given.get("tls_trust_cert_path") and not url.startswith("https:"):
             raise InvalidValue(f"--tls-trust-cert-path is for https://, and the API is at {url}")
         remedies = Remedies(AWAY, UNKNOWN, FORBIDDEN, untrusted=UNTRUSTED, port=PORT)
-        return AdminApi(url, timeout_s=timeout_s, **self.options, remedies=remedies)
+        return AdminApi(
+            url,
+            timeout_s=timeout_s,
+            remedies=remedies,
+            without_effect=_say_without_effect,
+            **self.options,
+        )
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Each setting by its key in client.conf, its value, and where it comes from.
@@ -282,6 +288,13 @@ def connection_of(given: Mapping[str, Any]) -> Connection:
     if context is not None:
         context.meta[__name__] = found
     return found
+
+
+def _say_without_effect(names: str) -> None:
+    click.echo(
+        f"Without effect here: {names} (kept and shown, and the broker does nothing about it)",
+        err=True,
+    )
 
 
 @contextmanager

@@ -32,6 +32,8 @@ def test_exclusive_and_failover_have_one_active_consumer():
         [(0, 65_536)],
         [(0, 5), (5, 9)],
         [(0, 9), (20, 30), (2, 3)],
+        [],
+        (),
     ],
 )
 def test_ranges_that_no_broker_takes_are_refused(ranges):

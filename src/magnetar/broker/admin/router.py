@@ -1,13 +1,16 @@
 """Finds the handler of a request. Paths are matched encoded: ``%2F`` separates nothing."""
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request
+from magnetar.broker.admin.exchange import JSON, WITHOUT_EFFECT, Reply, Request
 from magnetar.broker.auth.access import Access
+
+log = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[Any, Request], Awaitable[Reply]]
 """It gets the services that its router was made with: a broker's, or a functions worker's."""
@@ -182,7 +185,14 @@ class Router:
         """Call the handler of a route that was found. Raises Rejection for a wrong type."""
         if route.method != ANY_METHOD:
             _check_types(route, request)
-        return await route.handler(self._services, request)
+        reply = await route.handler(self._services, request)
+        if WITHOUT_EFFECT in reply.headers:
+            log.warning(
+                "admin.without_effect %s=%s is kept and shown, and nothing is done about it",
+                request.path,
+                reply.headers[WITHOUT_EFFECT],
+            )
+        return reply
 
 
 def _options(path: str, allowed: str) -> Route:

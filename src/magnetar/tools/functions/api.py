@@ -4,14 +4,12 @@ import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 from magnetar.client.admin_api import AdminApi, Query
 from magnetar.errors import InvalidValue
 from magnetar.functions.worker.multipart import Part, form
-
-_NO_EFFECT: Final = "X-Magnetar-Without-Effect"
 
 
 class FunctionsApi:
@@ -19,8 +17,6 @@ class FunctionsApi:
 
     def __init__(self, api: AdminApi) -> None:
         self._api = api
-        self.without_effect = ""
-        """The keys of the function last sent that nothing depends on."""
 
     def names(self, tenant: str, namespace: str) -> list[str]:
         found: list[str] = self._shown("GET", f"/{quote(tenant)}/{quote(namespace)}")
@@ -98,7 +94,6 @@ class FunctionsApi:
         answer = self._api.ask(
             method, f"/admin/v3/functions{path}", body, query=query, headers=headers
         )
-        self.without_effect = answer.headers.get(_NO_EFFECT, "")
         return answer.body
 
 

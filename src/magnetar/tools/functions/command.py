@@ -56,9 +56,7 @@ def create(connection: Connection, **given: Any) -> None:
     check(parsed)
     if not parsed.py:
         raise InvalidValue("py is missing: give the file, wheel or zip with the code, or its URL")
-    api = FunctionsApi(connection.api())
-    api.create(parsed.fqfn, config)
-    _say_without_effect(api)
+    FunctionsApi(connection.api()).create(parsed.fqfn, config)
     click.echo(f"Created {parsed.fqfn}; it is being started: magnetar functions status")
 
 
@@ -77,15 +75,8 @@ def update(connection: Connection, **given: Any) -> None:
     fqfn = FunctionConfig.parse(config).fqfn
     if fqfn.endswith("/"):
         raise click.UsageError("say which function: --name NAME, or --fqfn tenant/namespace/name")
-    api = FunctionsApi(connection.api())
-    api.update(fqfn, config)
-    _say_without_effect(api)
+    FunctionsApi(connection.api()).update(fqfn, config)
     click.echo(f"Updated {fqfn}; instances that run are replaced: magnetar functions status")
-
-
-def _say_without_effect(api: FunctionsApi) -> None:
-    if api.without_effect:
-        click.echo(f"Without effect here: {api.without_effect}", err=True)
 
 
 @functions.command("list")

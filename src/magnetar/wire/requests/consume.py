@@ -61,7 +61,7 @@ def subscribe(
 
 
 def _key_shared(policy: KeySharedPolicy) -> pb.KeySharedMeta:
-    ranges = policy.sticky_ranges
+    ranges = policy.sticky_ranges or ()
     return pb.KeySharedMeta(
         keySharedMode=pb.KeySharedMode.STICKY if ranges else pb.KeySharedMode.AUTO_SPLIT,
         hashRanges=[pb.IntRange(start=start, end=end) for start, end in ranges],

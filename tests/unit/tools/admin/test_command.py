@@ -265,3 +265,16 @@ def test_arguments_have_names_and_files_that_are_not_there_are_named(pulsar_admi
     assert "admin brokers list [OPTIONS] CLUSTER" in pulsar_admin("brokers list --help")
     with pytest.raises(MagnetarError, match=r"^cannot read no\.json: No such file or directory$"):
         pulsar_admin("schemas upload t -f no.json")
+
+
+def test_what_the_broker_does_nothing_about_is_named(pulsar_admin):
+    pulsar_admin("clusters create west --url http://west:8080")
+    pulsar_admin("tenants create both --allowed-clusters standalone,west")
+    said = pulsar_admin("namespaces create both/here --clusters standalone,west")
+    assert said.startswith("Without effect here: replication_clusters (kept and shown")
+    assert pulsar_admin("namespaces set-clusters both/here --clusters standalone") == ""
+    pulsar_admin("topics create-subscription persistent://both/here/t -s s")
+    said = pulsar_admin(
+        "topics set-replicated-subscription-status persistent://both/here/t -s s -e"
+    )
+    assert said.startswith("Without effect here: replicatedSubscriptionStatus")

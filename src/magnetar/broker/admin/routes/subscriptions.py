@@ -96,7 +96,7 @@ async def set_replicated(admin: AdminServices, request: Request) -> Reply:
     value = arguments.boolean(request)
     for topic, subscription in await found_in(admin, request):
         await storing(topic).set_properties(subscription, replicated=value)
-    return done()
+    return done(("replicatedSubscriptionStatus",) if value else ())
 
 
 async def skip_all(admin: AdminServices, request: Request) -> Reply:

@@ -9,7 +9,7 @@ TOPIC = "/admin/v2/persistent/public/default/t"
 @pytest.mark.parametrize(
     "path", [f"{NAMESPACE}/replication", f"{NAMESPACE}/allowedClusters", f"{TOPIC}/replication"]
 )
-async def test_another_cluster_is_kept_and_named_as_without_effect(world, path):
+async def test_another_cluster_is_kept_and_named_as_without_effect(world, path, caplog):
     await world.topic("persistent://public/default/t")
     await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
     both = ["remote", "standalone"]
@@ -17,6 +17,8 @@ async def test_another_cluster_is_kept_and_named_as_without_effect(world, path):
     kept = await world.ask("POST", path, both)
     assert kept.status in (200, 204)
     assert kept.headers["X-Magnetar-Without-Effect"] == path.rpartition("/")[2]
+    [said] = [each.getMessage() for each in caplog.records if "without_effect" in each.msg]
+    assert f"{path}={path.rpartition('/')[2]} is kept and shown" in said
     assert (await world.ask("GET", path)).json == both
     assert (await world.ask("POST", path, ["remote"])).status in (400, 405, 412)
     alone = await world.ask("POST", path, ["standalone"])

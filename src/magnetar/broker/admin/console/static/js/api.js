@@ -1,6 +1,7 @@
 // The public REST API, with the credentials of who signed in. Failures have the broker's own reason.
 
 import { credentials, needSignIn } from "./session.js";
+import { toast } from "./ui/toast.js";
 
 class ApiError extends Error {
   constructor(status, reason) {
@@ -29,6 +30,8 @@ export async function send(method, path, { body, signal, headers = {}, accept = 
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The broker does not answer: is it running?");
   }
+  const idle = response.headers.get("X-Magnetar-Without-Effect");
+  if (idle) toast(`${idle}: it is kept and shown, and this broker does nothing about it`, "warn");
   if (response.ok) return response;
   const reason = reasonOf(await response.text(), response);
   // Pulsar answers 401 also to a role that may not, but asks with a challenge only who somebody is.
