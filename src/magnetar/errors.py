@@ -15,8 +15,10 @@
         LimitReached  IncompatibleSchema
           InvalidSchema
       Refused
-        InvalidName  InvalidValue  MessageTooLarge  NotAllowed  AlreadyClosed  TopicTerminated
+        InvalidName  MessageTooLarge  NotAllowed  AlreadyClosed  TopicTerminated
         CryptoFailed
+        InvalidValue
+          NotOfConsumer
         BacklogQuotaExceeded
           BacklogQuotaHeld        retriable = True
       Unavailable                   retriable = True
@@ -26,7 +28,7 @@
             MemoryFull
         ConnectionLost
           Unreachable           retriable = False
-      NotStored                     what was closed had taken messages that have no receipt
+        NotStored               retriable = False
       StorageError
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
         VersionMismatch  StoreLocked
@@ -158,6 +160,10 @@ class InvalidValue(Refused, ValueError):
     """A setting or an argument that is out of range or of the wrong form."""
 
 
+class NotOfConsumer(InvalidValue):
+    """A message, or an id, that tells no topic of the consumer that it is given to."""
+
+
 class MessageTooLarge(Refused):
     pass
 
@@ -241,8 +247,10 @@ class TimedOut(Unavailable, TimeoutError):
     pass
 
 
-class NotStored(MagnetarError):
+class NotStored(Unavailable):
     """A producer or client that was closed had taken messages which, so far, are not stored."""
+
+    retriable = False
 
 
 class StorageError(MagnetarError):

@@ -187,7 +187,7 @@ class AdminApi:
     ) -> Iterator[HTTPResponse]:
         """The answer while it arrives: for what is long, or does not end."""
         target = path if not query else _with_query(path, query)
-        shown = credential_headers(self._credentials.method, self._shown())
+        shown = credential_headers(self._credentials, self._shown())
         asked = {"Accept": "application/json", **(headers or {}), **shown}
         try:
             with self._first_answer(method, target, body, asked) as answer:

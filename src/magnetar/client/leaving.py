@@ -17,11 +17,16 @@ INTERRUPTED_S: Final = 0.5
 
 def time_to_close(timeout_s: float | None) -> float | None:
     """What was asked for; less where Ctrl-C or a cancellation is on its way through the caller."""
-    if timeout_s is None and isinstance(
-        sys.exception(), KeyboardInterrupt | asyncio.CancelledError
-    ):
+    if timeout_s is None and is_interruption(sys.exception()):
         return INTERRUPTED_S
     return timeout_s
+
+
+def is_interruption(raised: BaseException | None) -> bool:
+    """Whether it is Ctrl-C, what was made of that, or a cancellation."""
+    return isinstance(raised, KeyboardInterrupt | asyncio.CancelledError) or (
+        raised is not None and isinstance(raised.__cause__, KeyboardInterrupt)
+    )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from magnetar.errors import AlreadyClosed, MagnetarError, NotAllowed
 from magnetar.tasks import Tasks
 
 from .gather_all import close_all
-from .leaving import INTERRUPTED_S
+from .leaving import INTERRUPTED_S, is_interruption
 from .loop_call import LoopCall
 
 EXIT_S: Final = 5.0  # An uncaught Ctrl-C leaves it INTERRUPTED_S.
@@ -147,8 +147,7 @@ class LoopThread:
                 stacklevel=2,
             )
 
-        interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
-        limit_s = INTERRUPTED_S if interrupted else EXIT_S
+        limit_s = INTERRUPTED_S if is_interruption(getattr(sys, "last_value", None)) else EXIT_S
 
         async def close() -> None:
             await close_all(each.close(limit_s) for each in clients)

@@ -9,6 +9,7 @@ from magnetar.client.authentication.basic import AuthenticationBasic as OurBasic
 from magnetar.client.authentication.oauth2 import AuthenticationOAuth2 as OurOAuth2
 from magnetar.client.authentication.tls import AuthenticationTls as OurTls
 from magnetar.client.authentication.token import AuthenticationToken as OurToken
+from magnetar.errors import NotAuthenticated
 
 from .checks import check_type
 from .enums import Result
@@ -61,7 +62,7 @@ class AuthenticationToken(Authentication):
             raise ValueError(
                 "Argument token is expected to be of type 'str' or a function returning 'str'"
             )
-        self.auth = OurToken(token)
+        self.auth = OurToken(_supplied(token) if callable(token) else token)
 
 
 class AuthenticationAthenz(Authentication):
@@ -109,6 +110,20 @@ class AuthenticationBasic(Authentication):
         check_type(str, password, "password")
         check_type(str, method, "method")
         self.auth = OurBasic(str(username), str(password), method=method)
+
+
+def _supplied(token: Callable[[], str]) -> Callable[[], str]:
+    """The same function; what it raises is told by its text, as theirs does."""
+
+    def supply() -> str:
+        try:
+            return token()
+        except Exception as error:
+            raise NotAuthenticated(
+                f"token supplier failed: {type(error).__name__}: {error}"
+            ) from error
+
+    return supply
 
 
 def _token(given: str) -> OurAuthentication:

@@ -105,6 +105,7 @@ class Client:
         self._callbacks = Callbacks()
         self._opened: set[object] = set()  # Theirs stay open, too, when a program forgets them.
         self._closed = False
+        self._shut_down = False
         self._log_handler = handler_of(logger)
         if self._log_handler is not None:
             attach(self._log_handler)
@@ -348,13 +349,16 @@ class Client:
         return self._service_info
 
     def shutdown(self) -> None:
-        """As ``close``, but nothing is raised the second time."""
+        """As ``close``, but nothing is raised the second time, nor by ``close`` then."""
         if not self._closed:
             self.close()
+        self._shut_down = True
 
     @raises_theirs
     def close(self) -> None:
         """Close what the client has made, and the client. Raises as ``Producer.close``."""
+        if self._shut_down:
+            return
         if self._closed:
             raise exception(Result.AlreadyClosed)
         self._closed = True

@@ -1,11 +1,12 @@
 """A consumer with the names and behaviour of ``pulsar.Consumer``, over ours for threads."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from magnetar.client import blocking
 from magnetar.client.message import Message as OurMessage
 from magnetar.client.message import TopicMessageId
-from magnetar.errors import NotAllowed
+from magnetar.errors import NotAllowed, NotOfConsumer
 from magnetar.model.position import ChunkedMessageId
 from magnetar.model.position import MessageId as OurMessageId
 
@@ -93,7 +94,8 @@ class Consumer:
     @raises_theirs
     def negative_acknowledge(self, message: Message | MessageId) -> None:
         """The application cannot process a message now: it comes again after a while."""
-        self._consumer.negative_acknowledge(source(message))
+        with suppress(NotOfConsumer):  # Theirs says nothing of it.
+            self._consumer.negative_acknowledge(source(message))
 
     @raises_theirs
     def pause_message_listener(self) -> None:

@@ -33,6 +33,7 @@ _RESULTS: Final[dict[type[errors.MagnetarError], Result]] = {
     errors.Refused: Result.NotAllowedError,
     errors.InvalidName: Result.InvalidTopicName,
     errors.InvalidValue: Result.InvalidConfiguration,
+    errors.NotOfConsumer: Result.OperationNotSupported,
     errors.AlreadyClosed: Result.AlreadyClosed,
     errors.MessageTooLarge: Result.MessageTooBig,
     errors.TopicTerminated: Result.TopicTerminated,
@@ -76,6 +77,7 @@ _OURS: Final = re.compile(
 # What ``pulsar-client`` prints where it is not the name.
 _PRINTED: Final = {
     Result.Timeout: "TimeOut",
+    Result.Interrupted: "ResultInterrupted",
     Result.CumulativeAcknowledgementNotAllowedError: (
         "ResultCumulativeAcknowledgementNotAllowedError"
     ),
@@ -112,5 +114,7 @@ def raises_theirs(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
         except errors.MagnetarError as error:
             raise exception(result_of(error), error) from error
+        except KeyboardInterrupt as interruption:
+            raise exception(Result.Interrupted) from interruption
 
     return wrapper

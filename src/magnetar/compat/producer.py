@@ -107,6 +107,8 @@ class Producer:
     @raises_theirs
     def flush(self) -> None:
         """Send what waits in batches; return when all was settled and the callbacks called."""
+        if self._closed:
+            raise exception(Result.AlreadyClosed)
         self._producer.flush()
         self._callbacks.drain()
 

@@ -1,6 +1,7 @@
 """What a connection shows the broker, and what becomes of it when it cannot be had."""
 
 from magnetar.client.authentication.authentication import Authentication
+from magnetar.client.authentication.basic import AuthenticationBasic
 from magnetar.errors import MagnetarError, NotAuthenticated, NotReady
 
 
@@ -8,9 +9,14 @@ class Credentials:
     """The client's authentication, or none."""
 
     method: str  # As the broker knows it.
+    http_method: str  # Which form it has in HTTP.
 
     def __init__(self, authentication: Authentication | None = None) -> None:
         self.method = "none" if authentication is None else authentication.method
+        # A user and a password under another name have the form of any in HTTP.
+        self.http_method = (
+            "basic" if isinstance(authentication, AuthenticationBasic) else self.method
+        )
         self._authentication = authentication
         self._had = False
 

@@ -24,6 +24,7 @@ from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.model.subscriptions import RegexSubscriptionMode
 
 from .cluster import Cluster
+from .credentials import Credentials
 from .tls import trouble
 from .transport import REFUSED
 
@@ -100,7 +101,7 @@ class HttpLookup:
         tls = self._cluster.tls
         context = True if tls is None else tls.context()
         credentials = self._cluster.credentials
-        headers = credential_headers(credentials.method, await credentials.data())
+        headers = credential_headers(credentials, await credentials.data())
         timeout = aiohttp.ClientTimeout(
             total=self._config.operation_timeout_s, sock_connect=self._config.connection_timeout_s
         )
@@ -154,11 +155,13 @@ def _path(topic: str) -> str:
     return f"{name.domain}/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"
 
 
-def credential_headers(method: str, data: bytes | None) -> dict[str, str]:
+def credential_headers(credentials: Credentials, data: bytes | None) -> dict[str, str]:
     """What shows credentials in HTTP. Raises NotAllowed for a method that has no form there."""
     if data is None:
         return {}
-    headers = {"X-Pulsar-Auth-Method-Name": method}
+    method, headers = credentials.http_method, {}
+    if method == credentials.method:  # A broker that is told no name finds out by the form.
+        headers["X-Pulsar-Auth-Method-Name"] = method
     if method in _SCHEMES:
         shown = base64.b64encode(data) if method == "basic" else data
         headers["Authorization"] = _SCHEMES[method] + shown.decode()

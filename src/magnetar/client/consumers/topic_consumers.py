@@ -10,7 +10,7 @@ from magnetar.checks import check_instance, milliseconds
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, TopicMessageId
 from magnetar.client.own_loop import check_loop
-from magnetar.errors import AlreadyClosed, InvalidValue, MagnetarError
+from magnetar.errors import AlreadyClosed, MagnetarError, NotOfConsumer
 from magnetar.model.position import EARLIEST, LATEST, MessageId, Position
 
 from .topic_consumer import TopicConsumer
@@ -63,20 +63,20 @@ class TopicConsumers:
         return was_there
 
     def part_of(self, message: Message[Any] | MessageId) -> TopicConsumer:
-        """The one that a message is from. Raises InvalidValue, AlreadyClosed."""
+        """The one that a message is from. Raises NotOfConsumer, AlreadyClosed."""
         if self.closed:
             self.raise_if_over()
         if isinstance(message, Message | TopicMessageId):
             part = self.by_topic.get(message.topic) or self.former.get(message.topic)
             if part is not None:
                 return part
-            raise InvalidValue(f"{message} does not come from this consumer of {self._topic}")
+            raise NotOfConsumer(f"{message} does not come from this consumer of {self._topic}")
         check_instance("what is acknowledged", message, Message, MessageId)
         parts = list(self)
         if len(parts) > 1:
             parts = [part for part in parts if part.partition == message.partition]
         if len(parts) != 1:
-            raise InvalidValue(
+            raise NotOfConsumer(
                 f"message id {message} does not tell which of {len(self.by_topic)} topics it is "
                 "from: pass the message itself, or a TopicMessageId"
             )

@@ -1,5 +1,6 @@
 """A client with the names and behaviour of ``pulsar.asyncio.Client``."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from inspect import signature
@@ -19,6 +20,7 @@ from magnetar.compat.enums import (
     PartitionsRoutingMode,
     ProducerAccessMode,
     RegexSubscriptionMode,
+    Result,
 )
 from magnetar.compat.loggers import attach, detach, handler_of
 from magnetar.compat.message import Message
@@ -41,7 +43,7 @@ from magnetar.errors import TopicNotFound
 from magnetar.tasks import Tasks
 
 from .consumer import Consumer
-from .exception import raises_theirs
+from .exception import PulsarException, raises_theirs
 from .producer import Producer
 from .reader import Reader
 
@@ -58,12 +60,17 @@ class Client:
         self._clusters = clusters(service_url)
         self._made: OurClient | None = None
         self._tasks = Tasks("client")
+        self._closed = False
+        self._shut_down = False
+        self._closing: asyncio.Task[None] | None = None
         if self._log_handler is not None:
             attach(self._log_handler)
 
     @property
     def _client(self) -> OurClient:
         """Ours, which belongs to the event loop that runs when it is first asked for."""
+        if self._closed or self._shut_down:
+            raise PulsarException(Result.AlreadyClosed)
         if self._made is None:
             self._made = OurClient(self._clusters, **self._options)
         return self._made
@@ -249,8 +256,12 @@ class Client:
 
     def shutdown(self) -> None:
         """Begin to close, and do not wait for the end."""
-        if self._made is not None:
-            self._tasks.spawn("shutdown", self.close())
+        if not (self._closed or self._shut_down):
+            self._shut_down = True
+            if self._made is None:
+                self._detach()
+            else:
+                self._closing = self._tasks.spawn("shutdown", self._close())
 
     @raises_theirs
     async def get_topic_partitions(self, topic: str) -> list[str]:
@@ -264,10 +275,24 @@ class Client:
 
     @raises_theirs
     async def close(self) -> None:
-        """Close what the client has made, and the client."""
+        """Close what the client has made, and the client. Raises AlreadyClosed the second time."""
+        if self._shut_down:
+            if self._closing is not None:
+                await asyncio.shield(self._closing)
+            return
+        if self._closed:
+            raise PulsarException(Result.AlreadyClosed)
+        self._closed = True
+        await self._close()
+
+    async def _close(self) -> None:
         try:
-            await self._client.close()
+            if self._made is not None:
+                await self._made.close()
         finally:
-            handler, self._log_handler = self._log_handler, None
-            if handler is not None:
-                detach(handler)
+            self._detach()
+
+    def _detach(self) -> None:
+        handler, self._log_handler = self._log_handler, None
+        if handler is not None:
+            detach(handler)

@@ -1,12 +1,14 @@
 """A consumer with the names and behaviour of ``pulsar.asyncio.Consumer``."""
 
+from contextlib import suppress
+
 from magnetar.client.consumers.consumer import Consumer as OurConsumer
 from magnetar.compat.consumer import source
 from magnetar.compat.enums import Result
 from magnetar.compat.message import Message, wrapped
 from magnetar.compat.message_id import MessageId
 from magnetar.compat.schema.schema import Schema
-from magnetar.errors import NotAllowed
+from magnetar.errors import NotAllowed, NotOfConsumer
 from magnetar.tasks import Tasks
 
 from .exception import PulsarException, raises_theirs
@@ -46,7 +48,8 @@ class Consumer:
     @raises_theirs
     async def negative_acknowledge(self, message: Message | MessageId) -> None:
         """The application cannot process a message now: it comes again after a while."""
-        self._consumer.negative_acknowledge(source(message))
+        with suppress(NotOfConsumer):  # Theirs says nothing of it.
+            self._consumer.negative_acknowledge(source(message))
 
     @raises_theirs
     async def unsubscribe(self) -> None:

@@ -4,11 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 from magnetar.client.producers.producer import Producer as OurProducer
+from magnetar.compat.enums import Result
 from magnetar.compat.message_id import MessageId
 from magnetar.compat.outgoing import built
 from magnetar.compat.schema.schema import Schema
 
-from .exception import raises_theirs
+from .exception import PulsarException, raises_theirs
 
 
 class Producer:
@@ -18,6 +19,7 @@ class Producer:
         """``producer`` is our asyncio client's."""
         self._producer = producer
         self._schema = schema
+        self._closed = False
 
     @raises_theirs
     async def send(
@@ -52,11 +54,16 @@ class Producer:
     @raises_theirs
     async def flush(self) -> None:
         """Send what waits in batches; return when all that was sent has been settled."""
+        if self._closed:
+            raise PulsarException(Result.AlreadyClosed)
         await self._producer.flush()
 
     @raises_theirs
     async def close(self) -> None:
-        """Flush and detach."""
+        """Flush and detach. Raises AlreadyClosed the second time."""
+        if self._closed:
+            raise PulsarException(Result.AlreadyClosed)
+        self._closed = True
         await self._producer.close()
 
     def topic(self) -> str:
