@@ -43,7 +43,7 @@ class Secured:
         return Client(self.url, **self._as("app"))
 
     def grant(self, role, *actions):
-        api = AdminApi(self.web_url, options=self._as("root"))
+        api = AdminApi(self.web_url, **self._as("root"))
         api.send("POST", f"/admin/v2/namespaces/public/default/permissions/{role}", list(actions))
 
     def _as(self, role):
