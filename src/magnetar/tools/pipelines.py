@@ -14,7 +14,7 @@ from typing import Final
 import click
 from rich.console import Console
 
-from magnetar.errors import MagnetarError, NotReady
+from magnetar.errors import InvalidValue, MagnetarError, NotReady
 from magnetar.tools.pipelines_table import PipelineTable
 
 EXIT_DIFFERENT: Final = 1
@@ -45,20 +45,24 @@ def pipelines() -> None:
 def check(file: Path, master: str | None, remote: str | None) -> None:
     """Find every mistake in FILE that can be found before a row is read.
 
-    Keys, names, options and functions, then the SQL, which a Spark analyses. Exit code 1: a
-    mistake, which is named.
+    Keys, names, options and functions; then what the broker says of the topics and their schemas;
+    then the SQL, which a Spark analyses. Nothing is made. Exit code 1: a mistake, which is named.
 
     Example: magnetar pipelines check orders.yaml
     """
     from magnetar.pipelines.reading import read_pipeline  # noqa: PLC0415 - --help needs no Spark
     from magnetar.pipelines.run import Where, spark_for  # noqa: PLC0415
     from magnetar.pipelines.run import check as checked  # noqa: PLC0415
+    from magnetar.pipelines.topics import look  # noqa: PLC0415
 
     _quiet_py4j()
     pipeline = read_pipeline(file, os.environ)
+    found = look(pipeline)
+    if found.mistakes:
+        raise InvalidValue("\n".join(f"{file}: {one}" for one in found.mistakes))
     with _log_file() as log_file, spark_for(pipeline, Where(master, remote, log_file)) as spark:
         _, queries, notes = checked(file, os.environ, spark, until_caught_up=False)
-    for note in notes:
+    for note in (*found.notes, *notes):
         click.echo(f"note: {note}")
     click.echo(f"{file} is right: {', '.join(one.name for one in queries)}")
 
