@@ -1,7 +1,8 @@
 """Queries over topics: files of ledgers, and rows beside them, as one table each, by DuckDB."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 import duckdb
@@ -13,11 +14,21 @@ from .message_rows import SCHEMA
 
 
 class File(NamedTuple):
-    """The file of a ledger: the options of its place are obstore's."""
+    """The file of a ledger: the options of its place are obstore's.
+
+    ``schema_version`` is that of all its messages; -1 where they have no schema.
+    """
 
     url: str
     name: str
     options: Mapping[str, str]
+    schema_version: int = -1
+
+
+VERSION: Final = "schema version"
+"""A column that tells which version of a schema each value was written with; -1 is none."""
+Show = Callable[[bytes | None, bytes | None, int], str | None]
+"""A value as text, by the message's value and key, and the version of its schema."""
 
 
 class Answer(NamedTuple):
@@ -48,14 +59,30 @@ class Tables:
         except duckdb.Error as error:
             raise _refused(error) from error
 
-    def add(self, name: str, files: Sequence[File], rest: pa.Table) -> None:
-        """Make a table of the rows of files, and of others."""
+    def add(
+        self, name: str, files: Sequence[File], rest: pa.Table, show: Show | None = None
+    ) -> None:
+        """Make a table of the rows of files, and of others.
+
+        With ``show`` its values are text, and the rows beside the files tell their ``VERSION``.
+        """
         beside = f"{name} beside its files"
         self._duck.register(beside, rest)
-        table = f"SELECT * FROM {_quoted(beside)}"  # noqa: S608 - it is quoted
-        if files:
-            places = ", ".join(_text(self._place(file)) for file in files)
-            table = f"FROM read_parquet([{places}]) UNION ALL BY NAME {table}"
+        parts = [f"SELECT * FROM {_quoted(beside)}"]  # noqa: S608 - it is quoted
+        by_version = defaultdict(list)
+        for file in files:
+            by_version[None if show is None else file.schema_version].append(self._place(file))
+        for version, places in by_version.items():
+            more = "" if version is None else f", {version} AS {_quoted(VERSION)}"
+            listed = ", ".join(map(_text, places))
+            parts.append(f"SELECT *{more} FROM read_parquet([{listed}])")  # noqa: S608 - as above
+        table = " UNION ALL BY NAME ".join(parts)
+        if show is not None:
+            shown, kinds = f"show {name}", ("BLOB", "BLOB", "BIGINT")
+            duck: Any = self._duck  # Its types know no names of types.
+            duck.create_function(shown, show, [*kinds], "VARCHAR", null_handling="special")
+            value = f"{_quoted(shown)}(value, key, {_quoted(VERSION)}) AS value"
+            table = f"SELECT * EXCLUDE ({_quoted(VERSION)}) REPLACE ({value}) FROM ({table})"  # noqa: S608 - as above
         try:
             self._duck.execute(f"CREATE VIEW {_quoted(name)} AS {table}")
         except duckdb.Error as error:

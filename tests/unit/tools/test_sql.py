@@ -1,14 +1,26 @@
 import csv
+import dataclasses
 import io
+import json
 
 import pytest
 from click.testing import CliRunner
+from offload.conftest import SETTINGS
 from support.admin import ask
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken
 from magnetar.client import blocking
 from magnetar.errors import InvalidValue, NotAuthenticated, NotReady, TopicNotFound
+from magnetar.schemas import (
+    AvroSchema,
+    Int64Schema,
+    JsonSchema,
+    KeyValue,
+    KeyValueEncoding,
+    KeyValueSchema,
+    StringSchema,
+)
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools import sql as tool
 from magnetar.tools.sql import sql
@@ -73,3 +85,82 @@ def test_what_is_missing_is_named(broker, monkeypatch):
     monkeypatch.setattr(tool, "NEEDED", ("no_such_thing",))
     with pytest.raises(NotReady, match="sql needs no_such_thing"):
         run(broker, "SELECT 1")
+
+
+@dataclasses.dataclass
+class Order:
+    id: int
+    customer: str
+
+
+@dataclasses.dataclass
+class LaterOrder:
+    id: int
+    customer: str
+    amount: float | None = None
+
+
+def csv_of(broker, query):
+    return list(csv.reader(io.StringIO(run(broker, query, "--csv"))))[1:]
+
+
+@pytest.mark.parametrize("make", [AvroSchema, JsonSchema])
+def test_values_are_shown_by_the_version_of_their_schema(broker, make):
+    topic = f"typed-{make.__name__}"
+    with blocking.Client(broker.service_url) as client:
+        with client.create_producer(topic, schema=make(Order)) as producer:
+            producer.send_many([Order(number, "ann") for number in range(3)])
+        with client.create_producer(topic, schema=make(LaterOrder)) as producer:
+            producer.send(LaterOrder(9, "bob", 2.5))
+        with client.create_producer(topic) as producer:
+            producer.send(b"no order")
+    shown = [row[0] for row in csv_of(broker, f"SELECT value FROM '{topic}'")]
+    assert [json.loads(each) for each in shown[:4]] == [
+        *({"id": number, "customer": "ann"} for number in range(3)),
+        {"id": 9, "customer": "bob", "amount": 2.5},
+    ]
+    assert shown[4] == "no order"
+    fields = (
+        f"SELECT value->>'$.customer', count(*) FROM '{topic}' WHERE value LIKE '{{%' GROUP BY 1"
+    )
+    assert sorted(csv_of(broker, fields)) == [["ann", "3"], ["bob", "1"]]
+    assert csv_of(broker, f"SELECT count(*) FROM '{topic}'") == [["5"]]
+
+
+def test_values_of_other_schemas_are_shown(broker):
+    pair = KeyValueSchema(StringSchema(), Int64Schema(), KeyValueEncoding.SEPARATED)
+    with blocking.Client(broker.service_url) as client:
+        for topic, schema, value in (
+            ("counted", Int64Schema(), 21),
+            ("said", StringSchema(), "hello"),
+            ("paired", pair, KeyValue("k", 7)),
+        ):
+            with client.create_producer(topic, schema=schema) as producer:
+                producer.send(value)
+    assert csv_of(broker, "SELECT value, value::int + 1 FROM counted") == [["21", "22"]]
+    assert csv_of(broker, "SELECT value FROM said") == [["hello"]]
+    ((shown,),) = csv_of(broker, "SELECT value FROM paired")
+    assert json.loads(shown) == {"key": "k", "value": 7}
+
+
+def test_values_in_files_are_shown_by_the_versions_that_they_were_written_with(tmp_path):
+    settings = {**SETTINGS, "fileSystemURI": (tmp_path / "tiered").as_uri()}
+    offload = "persistent/public/default/kept/offload"
+    with BrokerThread(tmp_path / "broker", settings=settings) as running:
+        with blocking.Client(running.service_url) as client:
+            with client.create_producer("kept", schema=AvroSchema(Order)) as producer:
+                for number in range(15):
+                    producer.send(Order(number, "ann"))
+            with client.create_producer("kept", schema=AvroSchema(LaterOrder)) as producer:
+                for number in range(15, 33):
+                    last = producer.send(LaterOrder(number, "bob", 0.5))
+        ask(running, "PUT", offload, {"ledgerId": last.ledger_id, "entryId": 0})
+        while ask(running, "GET", offload)["status"] == "RUNNING":
+            pass
+        assert len(list((tmp_path / "tiered").rglob("*.parquet"))) == 3
+        found = [json.loads(row[0]) for row in csv_of(running, "SELECT value FROM kept")]
+    found.sort(key=lambda order: order["id"])
+    assert found == [
+        *({"id": number, "customer": "ann"} for number in range(15)),
+        *({"id": number, "customer": "bob", "amount": 0.5} for number in range(15, 33)),
+    ]
