@@ -6,6 +6,8 @@ It prints what came of it as JSON, and where a worker has the connector from.
 import json
 import sys
 
+from pyspark.errors import PySparkException
+
 import magnetar.spark
 from magnetar.spark.update_mode import write_batch
 
@@ -40,9 +42,30 @@ def main(service_url, place, checkpoints, with_connector):
         "copied": sorted(row.value for row in copied),
         "counted": {row.key: row.n for row in counted},
         "connector": where,
+        "said": [first_line(stream_of_nothing, spark), first_line(write_unasked, rows)],
     }
     print(json.dumps(found), flush=True)
     spark.stop()
+
+
+def stream_of_nothing(spark):
+    spark.readStream.format("pulsar").option("startingOfsets", "earliest").load()
+
+
+def write_unasked(rows):
+    """A task has no broker to connect to."""
+    given = {"service.url": "pulsar://127.0.0.1:1", "topic": "out", "timeoutSeconds": "1"}
+    writer = rows.limit(1).write.format("pulsar").options(**given).mode("append")
+    writer.save()
+
+
+def first_line(action, argument):
+    """Of what is raised."""
+    try:
+        action(argument)
+    except PySparkException as error:
+        return str(error).splitlines()[0]
+    return "nothing"
 
 
 def connector_of_the_worker(batches):

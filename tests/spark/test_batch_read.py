@@ -140,3 +140,22 @@ def test_a_job_for_streamnatives_connector_finds_its_columns(read, client, topic
     assert [tuple(row) for row in found.collect()] == [
         (str(n), topic, True) for n in range(1, 30, 3)
     ]
+
+
+def test_a_job_for_kafka_finds_its_columns_and_writes_them_on(read, broker, client, topic):
+    create_partitioned_topic(broker.web_url, TopicName.parse(topic), 2)
+    send(client, topic, [OutgoingMessage(b"v", key="k", properties={"a": "1"})])
+    kafka = {"columns": "kafka", "includeHeaders": "true", "service.url": broker.service_url}
+    rows = read(topic, **kafka)
+    assert rows.columns == [
+        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"
+    ]  # fmt: skip
+    (row,) = rows.collect()
+    assert (bytes(row.key), bytes(row.value), row.topic) == (b"k", b"v", topic)
+    assert [(one.key, bytes(one.value)) for one in row.headers] == [("a", b"1")]
+    rows.write.format("pulsar").options(**kafka).option("topic", f"{topic}-copy").mode(
+        "append"
+    ).save()
+    (copied,) = read(f"{topic}-copy").collect()
+    assert (bytes(copied.key), bytes(copied.value)) == (b"k", b"v")
+    assert copied.properties == {"a": "1"}

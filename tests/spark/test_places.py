@@ -70,6 +70,8 @@ def run(broker, place, folder, environment, *, with_connector=False):
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["copied"] == list(range(100))
     assert found["counted"] == {"0": 34, "1": 33, "2": 33}
+    assert "did you mean 'startingOffsets'?" in found["said"][0]
+    assert found["said"][1].startswith("magnetar.errors.")
     return found["connector"], done.stderr
 
 

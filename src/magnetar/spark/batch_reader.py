@@ -1,7 +1,7 @@
 """``spark.read.format("pulsar")``: what is between two offsets, in tasks for all cores."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from magnetar.spark.pieces import ENTRIES_MIN
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import EARLIEST, LATEST, ReadOptions
-from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
+from magnetar.spark.schema import check_read
 
 if TYPE_CHECKING:
     from magnetar.spark.stitching import LedgerCopy
@@ -100,9 +100,7 @@ class BatchReader(DataSourceReader):
 
 def checked(schema: StructType, options: ReadOptions, values: "ValuePlan | None") -> StructType:
     """The columns asked for. Raises InvalidValue for those that there are not."""
-    if values is not None:
-        return check_read(schema, values.columns)
-    return check_read(schema, PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA)
+    return check_read(schema, options.offered if values is None else values.columns)
 
 
 def rows_of(
@@ -123,14 +121,14 @@ def rows_of(
 
             if isinstance(partition, offloaded.FilePartition):
                 received = offloaded.entries_of_file(partition.file)
-                if values is None and not options.pulsar_spark_columns:  # They are in the file.
+                if values is None and options.columns is None:  # They are in the file.
                     file, rows_max = partition.file, options.rows_per_batch
                     yield from offloaded.rows_of_file(file, arrow_schema, rows_max)
                     return
         if isinstance(partition, RangePartition):
             received = RangeReader.of(options).read(partition.wanted)
         make: Callable[[Sequence[Entry]], Iterator[pa.RecordBatch]]
-        make = partial(_rows, arrow=arrow_schema)
+        make = partial(_rows, arrow=arrow_schema, names=options.own_names)
         if values is not None:
             from magnetar.spark.values.reading import value_rows  # noqa: PLC0415 - few need it
 
@@ -141,6 +139,8 @@ def rows_of(
                 yield rows.slice(start, options.rows_per_batch)
 
 
-def _rows(entries: Sequence[Entry], arrow: pa.Schema) -> Iterator[pa.RecordBatch]:
-    made = pa.schema([field.with_name(OWN_NAMES.get(field.name, field.name)) for field in arrow])
+def _rows(
+    entries: Sequence[Entry], arrow: pa.Schema, names: Mapping[str, str]
+) -> Iterator[pa.RecordBatch]:
+    made = pa.schema([field.with_name(names.get(field.name, field.name)) for field in arrow])
     yield pa.RecordBatch.from_arrays(to_rows(entries, made).columns, schema=arrow)

@@ -5,6 +5,7 @@ Columns are made of buffers alone. ``pa.array`` of numbers and ``cast`` would im
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -27,19 +28,25 @@ from magnetar.inner.plain.columns import (
 )
 from magnetar.message.batch import columns, parse_single
 from magnetar.message.keys import decoded_key
+from magnetar.model.names import TopicName
 
 BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 """What the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""
 TIME_MS_MAX: Final = 253_402_300_799_999
 """The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
+_ENTRY_BITS: Final = 20
+_INDEX_BITS: Final = 12
+"""Of a number for a message's place, behind 31 of its ledger."""
 
 _OWN: Final = {
     "value": VALUE,
     "key": KEY,
     "ordering_key": ORDERING_KEY,
     "event_time": EVENT_TIME,
+    "timestamp": EVENT_TIME,
     "sequence_id": SEQUENCE_ID,
     "properties": PROPERTIES,
+    "headers": PROPERTIES,
 }
 """The columns that each message says for itself; the others are its entry's."""
 
@@ -200,6 +207,38 @@ def _event_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
     return _timestamps(np.where(valid, times_ms, 0).astype(np.int64), kind, valid)
 
 
+def _timestamps_of_kafka(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    """The time of the event where there is one, else that of its publishing."""
+    valid, times_ms = rows.bits(), rows.numbers()
+    published_ms = rows.of_entries(one.metadata.publish_time_ms for one in rows.deliveries)
+    found = np.where(valid, times_ms, published_ms.astype(np.uint64))
+    valid = found <= TIME_MS_MAX
+    return _timestamps(np.where(valid, found, 0).astype(np.int64), kind, valid)
+
+
+def _offsets_of_kafka(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    """A number that rises with the places of messages; null for the few places that have none."""
+    ledgers = rows.of_entries(one.position.ledger_id for one in rows.deliveries)
+    entries = rows.of_entries(one.position.entry_id for one in rows.deliveries)
+    indexes = np.maximum(rows.indexes, 0)
+    valid = (ledgers < 1 << 31) & (entries < 1 << _ENTRY_BITS) & (indexes < 1 << _INDEX_BITS)
+    found = (ledgers << _ENTRY_BITS + _INDEX_BITS) + (entries << _INDEX_BITS) + indexes
+    return number_array(np.where(valid, found, 0), kind, valid)
+
+
+def _whole_topics(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    names = cache(lambda name: str(TopicName.parse(name).partitioned_name))
+    return rows.texts_of_entries((names(one.topic) for one in rows.deliveries), kind)
+
+
+def _headers(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    places = rows.places()
+    count = int(np.frombuffer(places, np.int32)[-1])
+    names, texts = rows.binary(pa.binary(), count), rows.binary(pa.binary(), count)
+    pairs = pa.StructArray.from_arrays([text_array(names), texts], fields=list(kind.value_type))
+    return pa.Array.from_buffers(kind, rows.count, [None, places], children=[pairs])
+
+
 def _sequence_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
     told, own = rows.bits(), rows.numbers()
     counted = rows.of_entries(one.metadata.sequence_id for one in rows.deliveries) + rows.indexes
@@ -255,12 +294,20 @@ _COLUMNS: Final[dict[str, Callable[[_Rows, pa.DataType], pa.Array]]] = {
     "key": _keys,
     "ordering_key": _ordering_keys,
     "event_time": _event_times,
+    "timestamp": _timestamps_of_kafka,
     "sequence_id": _sequence_ids,
     "properties": _properties,
+    "headers": _headers,
     "topic": lambda rows, kind: rows.texts_of_entries((one.topic for one in rows.deliveries), kind),
     "partition": lambda rows, kind: number_array(
         rows.of_entries(one.partition for one in rows.deliveries), kind
     ),
+    "whole_topic": _whole_topics,
+    "partition_from_0": lambda rows, kind: number_array(
+        rows.of_entries(max(one.partition, 0) for one in rows.deliveries), kind
+    ),
+    "offset": _offsets_of_kafka,
+    "timestampType": lambda rows, kind: number_array(np.zeros(rows.count, np.int64), kind),
     "publish_time": _publish_times,
     "message_id": _message_ids,
     "serialized_message_id": _serialized_message_ids,

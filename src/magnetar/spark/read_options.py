@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from pyspark.sql.types import StructField, StructType
+
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.spark.client_settings import ClientSettings, Connection
@@ -18,6 +20,14 @@ from magnetar.spark.option_values import (
     timeout_s,
     topic_name,
     truth,
+)
+from magnetar.spark.schema import (
+    HEADERS,
+    KAFKA_NAMES,
+    KAFKA_SCHEMA,
+    OWN_NAMES,
+    PULSAR_SPARK_SCHEMA,
+    READ_SCHEMA,
 )
 from magnetar.spark.values.options import VALUE_OPTIONS, ValueOptions
 
@@ -35,6 +45,8 @@ SUBSCRIPTION_PREFIX = "spark-pulsar"
 
 PULSAR_SPARK = "pulsar-spark"
 """The columns of StreamNative's connector."""
+KAFKA = "kafka"
+"""The columns of Spark's source for Kafka."""
 
 READ_OPTIONS = (
     "service.url",
@@ -55,6 +67,7 @@ READ_OPTIONS = (
     "maxBytesPerTrigger",
     "triggerOrder",
     "columns",
+    "includeHeaders",
     *VALUE_OPTIONS,
     "history",
     "admin.url",
@@ -72,6 +85,8 @@ _LIMITS = ("maxMessagesPerTrigger", "maxBytesPerTrigger")
 _STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, *_LIMITS, "triggerOrder")
 _BY_BACKLOG = "backlog"
 _BY_EVENT_TIME = "eventTime"
+
+_HEADERS_COLUMN = (StructField("headers", HEADERS),)
 
 NamedOffsets = str | Mapping[str, str]
 """A place, or a place by topic or partition: ``earliest``, ``latest``, ``@`` time, or an offset.
@@ -94,13 +109,26 @@ class ReadOptions(Connection):
     bytes_per_trigger_max: int | None
     oldest_event_first: bool  # What a limit takes; else of each partition by its backlog.
     partitions_min: int | None
-    pulsar_spark_columns: bool
+    columns: str | None  # Another connector's.
+    headers: bool  # A column with properties, among those of Kafka's.
     values: ValueOptions
     history: bool  # What was offloaded is read from its files; the admin API says where they are.
     admin_url: str | None
     rows_per_batch: int
     fail_on_data_loss: bool
     private_key: str | None  # The path of a file, with the name of the key for ``{name}`` in it.
+
+    @property
+    def offered(self) -> StructType:
+        """The columns that a message has, where its value is binary."""
+        if self.columns == KAFKA:
+            return StructType([*KAFKA_SCHEMA, *_HEADERS_COLUMN[: self.headers]])
+        return READ_SCHEMA if self.columns is None else PULSAR_SPARK_SCHEMA
+
+    @property
+    def own_names(self) -> Mapping[str, str]:
+        """What columns are called where they are made, when that is not the same."""
+        return KAFKA_NAMES if self.columns == KAFKA else OWN_NAMES
 
     @staticmethod
     def parse(options: Mapping[str, str], *, streaming: bool | None) -> "ReadOptions":
@@ -124,7 +152,8 @@ class ReadOptions(Connection):
             bytes_per_trigger_max=count(given, "maxBytesPerTrigger"),
             oldest_event_first=_oldest_event_first(given),
             partitions_min=count(given, "minPartitions"),
-            pulsar_spark_columns=pulsar_spark_columns(options),
+            columns=columns_of(options),
+            headers=_headers(given),
             values=value_options(options),
             history=_history(given),
             admin_url=admin_url(given),
@@ -137,22 +166,31 @@ class ReadOptions(Connection):
         )
 
 
-def pulsar_spark_columns(options: Mapping[str, str]) -> bool:
-    """Whether StreamNative's columns are meant. Raises InvalidValue."""
+def columns_of(options: Mapping[str, str]) -> str | None:
+    """Whose columns are meant, None for ours. Raises InvalidValue."""
     for name, value in options.items():
         if name.lower() == "columns":
-            if value.strip() != PULSAR_SPARK:
+            if value.strip() not in (PULSAR_SPARK, KAFKA):
                 raise InvalidValue(
                     f"option columns is '{value}': it has to be {PULSAR_SPARK}, for the columns "
-                    "of StreamNative's connector; leave it out for ours"
+                    f"of StreamNative's connector, or {KAFKA}, for those of Spark's source for "
+                    "Kafka; leave it out for ours"
                 )
-            return True
-    return False
+            return value.strip()
+    return None
+
+
+def _headers(given: Mapping[str, str]) -> bool:
+    if "includeHeaders" in given and given.get("columns") != KAFKA:
+        raise InvalidValue(
+            f"option includeHeaders is for columns={KAFKA}: set it, or read the column properties"
+        )
+    return truth(given, "includeHeaders", default=False)
 
 
 def value_options(options: Mapping[str, str]) -> ValueOptions:
     """What values become. With StreamNative's columns the registry says it, as there."""
-    return ValueOptions.parse(options, registry_by_default=pulsar_spark_columns(options))
+    return ValueOptions.parse(options, registry_by_default=columns_of(options) == PULSAR_SPARK)
 
 
 def _history(given: Mapping[str, str]) -> bool:

@@ -115,7 +115,8 @@ class Rows:
     def _message(self, row: int, sequence_id: int) -> OutgoingMessage:
         value = self._bytes("value", row)
         assert value is not None, "held by by_topic"
-        pairs = self._of("properties", row) or ()
+        headers = self._of("headers", row) or ()
+        pairs = self._of("properties", row) or [(h["key"], _text(h["value"])) for h in headers]
         microseconds = self._of("event_time", row)
         return OutgoingMessage(
             value,
@@ -158,11 +159,17 @@ class Rows:
         return column.offset, bits, microseconds or b""
 
     def _properties(self) -> Any:
-        if "properties" not in self._batch.schema.names:
+        names = self._batch.schema.names
+        if "headers" in names:
+            column = self._batch.column("headers")
+            keys, items = (column.values.field(name) for name in ("key", "value"))
+        elif "properties" in names:
+            column = self._batch.column("properties")
+            keys, items = column.keys, column.items
+        else:
             return None
-        column = self._batch.column("properties")
         bits, places, *_ = column.buffers()
-        return column.offset, bits, places or b"", _strings(column.keys), _strings(column.items)
+        return column.offset, bits, places or b"", _strings(keys), _strings(items)
 
     def _check_there(self, name: str) -> None:
         """Raises InvalidValue that names the first row that lacks it, by all that the row has."""
@@ -189,6 +196,10 @@ class Rows:
     def _shown(self, row: int) -> str:
         (said,) = self._batch.slice(row, 1).to_pylist()
         return str({name: value for name, value in said.items() if value})[:ROW_SHOWN_MAX]
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()  # What is no text was refused before.
 
 
 def _row(picked: Picked, at: int) -> int:

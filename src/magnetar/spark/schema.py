@@ -54,6 +54,23 @@ PULSAR_SPARK_SCHEMA = StructType(
     ]
 )
 """The columns of StreamNative's connector; ``__messageId`` is as clients serialize it."""
+HEADERS = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+)
+KAFKA_SCHEMA = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
+)
+"""The columns of Spark's source for Kafka; ``headers`` is one more where it is asked for."""
+KAFKA_NAMES = {"topic": "whole_topic", "partition": "partition_from_0"}
+"""What these are called where they are made, as ``OWN_NAMES``."""
 OWN_NAMES = {
     "__key": "key",
     "__topic": "topic",
@@ -70,6 +87,7 @@ WRITE_COLUMNS: dict[str, tuple[DataType, ...]] = {
     "key": _BYTES,
     "topic": (StringType(),),
     "properties": (PROPERTIES,),
+    "headers": (HEADERS,),
     "event_time": (TimestampType(),),
     "ordering_key": _BYTES,
 }
@@ -123,7 +141,11 @@ def check_write(
 
     What a read says of a message beyond that is left out: its place, its producer and its time.
     """
-    read = {field.name: field.dataType for field in READ_SCHEMA if field.name not in WRITE_COLUMNS}
+    read = {
+        field.name: field.dataType
+        for field in (*KAFKA_SCHEMA, *READ_SCHEMA)
+        if field.name not in WRITE_COLUMNS
+    }
     for field in schema:
         if read.get(field.name) == field.dataType:
             continue
@@ -146,6 +168,8 @@ def check_write(
     names = schema.fieldNames()
     if "value" not in names:
         raise InvalidValue("there is no column 'value': a message's content comes from it")
+    if {"properties", "headers"} <= {*names}:
+        raise InvalidValue("columns 'properties' and 'headers' say the same: leave one out")
     if text and schema["value"].dataType != StringType():
         raise InvalidValue("schema=string is for text: cast the column 'value' to string")
     if topic is None and "topic" not in names:
@@ -167,7 +191,9 @@ def _within(asked: DataType, offered: DataType | None) -> bool:
 
 
 def _same(found: DataType, wanted: DataType) -> bool:
-    """Equal, whether or not a map's values may be null."""
+    """Equal, whether or not the values in a map, or the parts of headers, may be null."""
+    if wanted == HEADERS:
+        return found.simpleString() == wanted.simpleString()
     if isinstance(found, MapType) and isinstance(wanted, MapType):
         return found.keyType == wanted.keyType and found.valueType == wanted.valueType
     return found == wanted

@@ -16,7 +16,6 @@ from pyspark.sql.types import StructType
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.spark.one_line import one_line
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA
 from magnetar.spark.write_options import WriteOptions
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class PulsarDataSource(DataSource):
         self._planned = self._values(options)
         if self._planned is not None:
             return self._planned.columns
-        return PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA
+        return options.offered
 
     @one_line()
     def reader(self, schema: StructType) -> "BatchReader":

@@ -14,7 +14,7 @@ from magnetar.spark.option_values import (
     topic_name,
     truth,
 )
-from magnetar.spark.read_options import pulsar_spark_columns
+from magnetar.spark.read_options import PULSAR_SPARK, columns_of
 from magnetar.spark.values.options import NONE, REGISTRY
 
 AT_LEAST_ONCE = "at-least-once"
@@ -32,6 +32,7 @@ WRITE_OPTIONS = (
     "topic",
     "guarantee",
     "columns",
+    "includeHeaders",
     "schema",
     "nullValue",
     "txnAppId",
@@ -66,7 +67,7 @@ class WriteOptions(Connection):
         """Read Spark's options, whose names compare without case. Raises InvalidValue."""
         given = known(options, WRITE_OPTIONS)
         topic = given.get("topic")
-        columns = pulsar_spark_columns(options)
+        columns = columns_of(options) == PULSAR_SPARK
         exactly_once = _guarantee(given) == EXACTLY_ONCE
         if exactly_once and "admin.url" not in given:
             raise InvalidValue(

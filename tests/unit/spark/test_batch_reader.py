@@ -1,4 +1,5 @@
 import os
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -9,15 +10,15 @@ from pyspark.sql.types import StructType
 from support.admin import ask
 
 from magnetar.client import blocking
-from magnetar.client.message_id_bytes import parsed
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound, InvalidValue, TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.model.position import MessageId
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.schema import READ_SCHEMA
+from magnetar.spark.schema import KAFKA_SCHEMA, READ_SCHEMA
 from magnetar.spark.source import PulsarDataSource
 
 
@@ -182,7 +183,41 @@ def test_the_columns_of_streamnatives_connector(client, magnetar_broker, topic):
     assert pen["__eventTime"].timestamp() == 0.005
     assert ink["__eventTime"] is ink["__key"] is None
     assert pen["__publishTime"] == ink["__publishTime"]
-    ids = [parsed(row["__messageId"]) for row in (pen, ink)]
+    ids = [MessageId.from_bytes(row["__messageId"]) for row in (pen, ink)]
     assert [one[:4] for one in ids] == [first[:4], second[:4]]
     with pytest.raises(InvalidValue, match="it has to be pulsar-spark"):
-        PulsarDataSource({**options, "columns": "kafka"}).schema()
+        PulsarDataSource({**options, "columns": "flink"}).schema()
+
+
+def test_the_columns_of_sparks_source_for_kafka(client, magnetar_broker, topic):
+    ask(magnetar_broker, "PUT", f"{topic.replace('://', '/')}/partitions", 2)
+    when = datetime(2013, 1, 1, tzinfo=UTC)
+    when_ms = int(when.timestamp() * 1000)
+    for partition in range(2):
+        with client.create_producer(f"{topic}-partition-{partition}", batch_delay_s=0.1) as one:
+            sent = [
+                OutgoingMessage(b"%d" % number, "k", properties={"h": "1"}, event_time_ms=when_ms)
+                for number in range(partition + 3)
+            ]
+            one.send_many([*sent, OutgoingMessage(b"last")])
+    given = {"service.url": magnetar_broker.service_url, "topic": topic, "columns": "kafka"}
+    source = PulsarDataSource({**given, "includeHeaders": "true"})
+    schema = source.schema()
+    assert schema.names == [*KAFKA_SCHEMA.names, "headers"]
+    reader = sent_to_another_process(source.reader(schema))
+    found = [batch for one in reader.partitions() for batch in reader.read(one)]
+    assert all(batch.schema.equals(to_arrow_schema(schema, timezone="UTC")) for batch in found)
+    rows = [row for batch in found for row in batch.to_pylist()]
+    assert {row["topic"] for row in rows} == {topic}
+    for partition in range(2):
+        of_it = [row for row in rows if row["partition"] == partition]
+        assert [row["value"] for row in of_it][-1] == b"last"
+        assert len(of_it) == partition + 4
+        offsets = [row["offset"] for row in of_it]
+        assert offsets == sorted(set(offsets))
+        first, last = of_it[0], of_it[-1]
+        assert (first["key"], first["timestamp"], first["timestampType"]) == (b"k", when, 0)
+        assert last["timestamp"] > datetime(2020, 1, 1, tzinfo=UTC), "when it was published"
+        assert first["headers"] == [{"key": "h", "value": b"1"}]
+        assert last["headers"] == []
+    assert PulsarDataSource(given).schema() == KAFKA_SCHEMA

@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -156,3 +157,18 @@ def test_properties_that_are_no_text_are_made_text():
 def test_a_batch_that_ends_too_soon_is_an_error():
     with pytest.raises(CorruptEntry):
         to_rows([made(packed(*MESSAGES)[:-1], 4)], ARROW_SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("place", "offset"),
+    [
+        (Position(7, 3), (7 << 32) + (3 << 12)),
+        (Position(2**31, 3), None),
+        (Position(7, 2**20), None),
+    ],
+)
+def test_an_offset_is_one_number_for_a_place_where_it_fits(place, offset):
+    said = metadata.parse(entry.join(metadata.build("p", 0, 1), b"x"))
+    one = Entry(Delivery("t", place, -1, 0, said, 0, redelivered=False), b"x")
+    rows = to_rows([one], pa.schema([("offset", pa.int64())]))
+    assert rows["offset"].to_pylist() == [offset]

@@ -1,8 +1,11 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.write_options import WriteOptions
+from magnetar.spark.read_options import READ_OPTIONS, ReadOptions
+from magnetar.spark.write_options import WRITE_OPTIONS, WriteOptions
 
 URL = "pulsar://localhost:6650"
 
@@ -42,3 +45,10 @@ def test_how_to_connect_is_the_same_for_sources_and_sinks(parse):
     assert options.client.options() == {"tls_trust_certs_file": "/ca.pem"}
     with pytest.raises(InvalidValue, match=r"unknown option 'pulsar\.client\.zzz'"):
         parse(**{"pulsar.client.zzz": "1"})
+
+
+def test_every_option_is_in_the_table_of_the_document():
+    page = Path(__file__).parents[3].joinpath("docs/spark.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall("`([^`]+)`", row)}
+    assert {*READ_OPTIONS, *WRITE_OPTIONS} <= told

@@ -4,19 +4,26 @@ import random
 from contextlib import closing
 from itertools import pairwise
 
+import pyarrow as pa
 import pytest
 from support.admin import ask
 from support.chunks import publish
+from support.keys import write_keys
 
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import EntryNotFound, TimedOut
+from magnetar.errors import CryptoFailed, EntryNotFound, TimedOut
 from magnetar.message.compression import CompressionType
 from magnetar.spark import range_read
+from magnetar.spark.batch_reader import BatchReader
 from magnetar.spark.limit import Limit
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import ReadOptions
+from magnetar.spark.rows import Rows
+from magnetar.spark.schema import READ_SCHEMA
+from magnetar.spark.task_producers import TaskProducers
+from magnetar.spark.write_options import Encryption
 
 
 def reader(client, *, rows_max=1000, fail_on_data_loss=True):
@@ -223,3 +230,37 @@ def test_compressed_chunks_are_joined_before_they_are_decompressed(client, topic
     assert len(offsets) == 2
     (entries,) = reader(client).read(Range(topic, offsets[0], offsets[1]))
     assert [entry.payload for entry in entries] == [data]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_encrypted_message_is_named_at_once_and_read_with_its_key(
+    magnetar_broker, client, topic, tmp_path, chunked
+):
+    """As a task writes it. Where it is in time may be asked without a key."""
+    write_keys(tmp_path, "payroll", "other")
+    encryption = Encryption(("payroll",), str(tmp_path / "{name}.public.pem"))
+    values = [b"x" * 6_000_000] if chunked else [b"1", b"2"]
+    with TaskProducers(
+        client, 0, encryption=encryption, timeout_s=10.0, send_timeout_s=10.0
+    ) as producers:
+        rows = Rows(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
+        producers.send(topic, rows, len(values))
+        producers.flush()
+    given = {"service.url": magnetar_broker.service_url, "topic": topic, "startingTime": "0"}
+
+    def found(name):
+        key = {} if name is None else {"encryption.privateKey": str(tmp_path / name)}
+        options = ReadOptions.parse({**given, **key}, streaming=False)
+        reader = BatchReader(options, READ_SCHEMA)
+        return [
+            value
+            for partition in reader.partitions()
+            for batch in reader.read(partition)
+            for value in batch["value"].to_pylist()
+        ]
+
+    with pytest.raises(CryptoFailed, match=r"is encrypted for payroll, and there is no key: set"):
+        found(None)
+    with pytest.raises(CryptoFailed, match="and not with the key of the option"):
+        found("other.private.pem")
+    assert found("{name}.private.pem") == values

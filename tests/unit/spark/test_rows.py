@@ -41,6 +41,22 @@ def test_a_row_without_a_value_is_a_tombstone_where_that_is_wanted():
     assert packed.payload == pack([b"v", b""], first_sequence_id=0, details=details)
 
 
+@pytest.mark.parametrize("size", [1, BATCH_BYTES_MAX])
+def test_headers_are_properties(size):
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    said = [[("a", b"0")], [("a", b"1"), ("b", b"2"), ("c", None)], None]
+    dicts = [each and [{"key": name, "value": value} for name, value in each] for each in said]
+    rows = pa.RecordBatch.from_pydict(
+        {"value": [b"x" * size] * 3, "headers": pa.array(dicts, kind)}
+    ).slice(1)
+    found = batches(rows)
+    if size == 1:
+        details = {0: Single(properties={"a": "1", "b": "2"})}
+        assert found[0].payload == pack([b"x", b"x"], first_sequence_id=0, details=details)
+    else:
+        assert [one.properties for one in found] == [{"a": "1", "b": "2"}, {}]
+
+
 def test_rows_go_to_their_topics_in_their_order():
     rows = Rows(batch(value=["1", "2", "3"], topic=["a", "b", "a"]))
     found = rows.by_topic(None)

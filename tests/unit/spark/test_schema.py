@@ -1,8 +1,8 @@
 import pytest
-from pyspark.sql.types import MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, MapType, StringType, StructType
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.schema import READ_SCHEMA, check_read, check_write
+from magnetar.spark.schema import KAFKA_SCHEMA, READ_SCHEMA, check_read, check_write
 
 
 def columns(text):
@@ -30,6 +30,14 @@ def test_what_was_read_can_be_written():
         field for field in READ_SCHEMA if field.name in ("key", "value", "event_time", "topic")
     ]
     check_write(StructType(written), topic=None)
+
+
+def test_rows_of_sparks_source_for_kafka_can_be_written():
+    headers = ArrayType(StructType().add("key", "string", False).add("value", "binary"), False)
+    rows = StructType([*KAFKA_SCHEMA]).add("headers", headers)
+    check_write(rows, topic=None)
+    with pytest.raises(InvalidValue, match="'properties' and 'headers' say the same"):
+        check_write(rows.add("properties", MapType(StringType(), StringType())), topic=None)
 
 
 def test_a_map_without_null_values_is_as_good():

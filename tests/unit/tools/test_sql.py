@@ -60,6 +60,14 @@ def test_values_are_text_and_null_is_null(broker):
     assert all(word in shown for word in ("NULL", "[bold]", "[red]"))
 
 
+def test_who_does_not_answer_is_named_with_the_option(broker):
+    urls = ["--service-url", broker.service_url, "--admin-url", "http://127.0.0.1:1"]
+    with pytest.raises(
+        NotReady, match=r"no admin API answers at http://127\.0\.0\.1:1.*--admin-url"
+    ):
+        CliRunner().invoke(sql, ["SELECT 1 FROM orders", *urls], catch_exceptions=False)
+
+
 def test_it_asks_as_the_role_that_the_options_say():
     shown = ["--auth-plugin", "token", "--auth-params", f"token:{token()}"]
     with BrokerThread(settings=TAKES_TOKENS) as guarded:

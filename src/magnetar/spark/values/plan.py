@@ -1,6 +1,7 @@
 """What the values of a query are: by the schema that its topics have when it is planned."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql.types import StructType
 
@@ -10,8 +11,8 @@ from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.spark import topics
 from magnetar.spark.connections import client_for
-from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA, with_values
+from magnetar.spark.read_options import PULSAR_SPARK, ReadOptions
+from magnetar.spark.schema import OWN_NAMES, with_values
 from magnetar.spark.values.types import ValueType, value_type
 
 UNKNOWN = SchemaInfo(SchemaType.NONE)
@@ -26,6 +27,7 @@ class ValuePlan:
     kind: ValueType
     columns: StructType  # All that a query may ask for.
     top_level: bool  # Fields of a struct are columns of their own.
+    own_names: Mapping[str, str] = field(default_factory=lambda: OWN_NAMES)
 
     @staticmethod
     def of(options: ReadOptions) -> "ValuePlan":
@@ -52,14 +54,15 @@ class ValuePlan:
                     f"{first} and {name} have values of different types: read each by itself, or "
                     "set schema=none"
                 )
+        top_level = options.columns == PULSAR_SPARK
         struct = isinstance(kind.spark, StructType)
         columns = with_values(
-            PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA,
+            options.offered,
             kind.spark,
-            top_level=options.pulsar_spark_columns,
+            top_level=top_level,
             corrupt=options.values.corrupt_column,
         )
-        return ValuePlan(schema, kind, columns, options.pulsar_spark_columns and struct)
+        return ValuePlan(schema, kind, columns, top_level and struct, options.own_names)
 
 
 def schema_of(client: blocking.Client, topic: str, version: int | None = None) -> SchemaInfo:

@@ -19,7 +19,6 @@ from magnetar.errors import InvalidValue, SchemaNotFound, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.schemas.key_value import parts_of, separated
 from magnetar.spark.columns import to_rows
-from magnetar.spark.schema import OWN_NAMES
 from magnetar.spark.values.arrays import binary_array
 from magnetar.spark.values.decoding import Decode, decoder
 from magnetar.spark.values.options import ValueOptions
@@ -75,7 +74,7 @@ class ValueRows:
             self._kind = pruned(plan.kind, wanted[0].dataType)
             self._type = arrow.field("value").type
         own = [field for field in arrow if field.name not in (*known, options.corrupt_column)]
-        self._own = {field.name: OWN_NAMES.get(field.name, field.name) for field in own}
+        self._own = {field.name: plan.own_names.get(field.name, field.name) for field in own}
         made = {self._own[field.name]: field.type for field in own}
         self._pairs = plan.schema.type is SchemaType.KEY_VALUE
         if self._pairs:  # Their keys may travel apart, and do so without a value, too.
