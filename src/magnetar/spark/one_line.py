@@ -26,7 +26,7 @@ from magnetar.errors import MagnetarError
 log = logging.getLogger(__name__)
 
 _HIDE = "SPARK_HIDE_TRACEBACK"
-_CAUSE = re.compile(r"^magnetar\.errors\.\w+: .*", re.MULTILINE)
+_CAUSE = re.compile(r"magnetar\.errors\.\w+: .*")
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def _causes_first(spark_says: Callable[[Any], str]) -> Callable[[Any], str]:
     def text(error: Exception) -> str:
         said = spark_says(error)
         cause = _CAUSE.search(said)
-        if cause is None or cause[0] in said.strip().partition("\n")[0]:
+        if cause is None or cause[0] in said.lstrip().partition("\n")[0]:
             return said
         return f"{cause[0]}\n{said}"
 
