@@ -258,3 +258,26 @@ async def test_only_a_superuser_says_where_copies_of_ledgers_go(world):
     sooner = {**there, "managedLedgerOffloadThresholdInBytes": 0}
     for path in (f"{namespace}/offloadPolicies", f"{topic}/offloadPolicies"):
         assert (await world.ask("POST", path, sooner, role="boss"))[0] == 204
+
+
+async def test_a_set_up_script_that_only_puts_ends_with_what_it_asked_for(world):
+    tenant = {"adminRoles": ["anonymous"], "allowedClusters": ["standalone"]}
+    assert (await world.ask("PUT", "/admin/v2/tenants/public", tenant))[0] == 204
+    granted = {"namespace_auth": {"anonymous": ["produce", "consume"]}}
+    body = {"replication_clusters": ["standalone"], "auth_policies": granted}
+    assert (await world.ask("PUT", NAMESPACE, body))[0] == 204
+    async with world.ours("anonymous") as client:
+        producer = await client.create_producer("set-up")
+        await producer.send(b"x")
+    # What somebody has changed is taken, so that a script that runs again takes nothing away.
+    for path, again in (("/admin/v2/tenants/public", tenant), (NAMESPACE, {})):
+        assert (await world.ask("PUT", path, again))[0] == 409
+    assert (
+        json.loads((await world.ask("GET", f"{NAMESPACE}/permissions"))[1])
+        == granted["namespace_auth"]
+    )
+    bundles = {"bundles": {"numBundles": 16}}
+    status, _ = await world.ask("PUT", "/admin/v2/namespaces/pulsar/system", bundles)
+    assert status == 204
+    _, shown = await world.ask("GET", "/admin/v2/namespaces/pulsar/system/bundles")
+    assert json.loads(shown)["numBundles"] == 4

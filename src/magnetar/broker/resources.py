@@ -34,6 +34,7 @@ from magnetar.turns import in_turns
 NAMES_PER_TURN: Final = 500
 """Names of topics that are made before others are served."""
 DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("pulsar", "system"))
+_DEFAULT_TENANTS: Final = frozenset(namespace.tenant for namespace in DEFAULT_NAMESPACES)
 _WHOLE_RING: Final = Bundles.even(1)
 
 
@@ -61,7 +62,7 @@ class Resources:
         elif stored.moved_to(here) != stored:
             await self.update_cluster(cluster, lambda data: data.moved_to(here))
         for namespace in DEFAULT_NAMESPACES:
-            tenant = TenantInfo(allowed_clusters=[cluster])
+            tenant = _default_tenant(cluster)
             await self._records.create(paths.tenant(namespace.tenant), tenant)
             await self._records.create(paths.namespace(namespace), NamespacePolicies.fresh(cluster))
 
@@ -94,9 +95,18 @@ class Resources:
         return await self._records.get(paths.tenant(name), TenantInfo.from_json)
 
     async def create_tenant(self, name: str, info: TenantInfo) -> None:
-        """Raises AlreadyExists."""
-        if not await self._records.create(paths.tenant(name), info):
-            raise AlreadyExists("Tenant already exist")
+        """In place of a default one that nobody has changed. Raises AlreadyExists."""
+        path = paths.tenant(name)
+        if await self._records.create(path, info):
+            return
+
+        def replace_default(stored: TenantInfo) -> TenantInfo:
+            if name not in _DEFAULT_TENANTS or stored != _default_tenant(self._cluster):
+                raise AlreadyExists("Tenant already exist")
+            return info
+
+        if not await self._records.change(path, TenantInfo.from_json, replace_default):
+            raise Conflict(f"Tenant {name} is being deleted: try again")
 
     async def update_tenant(self, name: str, info: TenantInfo) -> None:
         """Raises TenantNotFound."""
@@ -139,8 +149,17 @@ class Resources:
         policies = await self.namespace(topic.namespace)
         return (_WHOLE_RING if policies is None else policies.bundles).bundle_of(topic)
 
+    def is_taken(self, namespace: NamespaceName, stored: NamespacePolicies) -> bool:
+        """Whether a namespace is more than a default one that nobody has changed."""
+        return namespace not in DEFAULT_NAMESPACES or stored != NamespacePolicies.fresh(
+            self._cluster
+        )
+
     async def create_namespace(self, namespace: NamespaceName, policies: NamespacePolicies) -> None:
-        """Raises TenantNotFound, AlreadyExists."""
+        """In place of a default one that nobody has changed. Raises TenantNotFound, AlreadyExists.
+
+        A default namespace keeps its bundles, of which a broker may serve some already.
+        """
         if await self.tenant(namespace.tenant) is None:
             raise TenantNotFound("Tenant does not exist")
         path = paths.namespace(namespace)
@@ -148,9 +167,11 @@ class Resources:
             return
 
         def replace_deleted(stored: NamespacePolicies) -> NamespacePolicies:
-            if not stored.deleted:
+            if stored.deleted:
+                return policies
+            if self.is_taken(namespace, stored):
                 raise AlreadyExists("Namespace already exists")
-            return policies
+            return replace(policies, bundles=stored.bundles)
 
         if not await self._records.change(path, self._namespace_of, replace_deleted):
             raise Conflict(f"Namespace {namespace} is being deleted: try again")
@@ -384,6 +405,10 @@ class Resources:
         names = sorted(paths.decode(child) for child in await self._records.children(path))
         each = in_turns(names, NAMES_PER_TURN)
         return [TopicName(domain, tenant, local, name) async for name in each]
+
+
+def _default_tenant(cluster: str) -> TenantInfo:
+    return TenantInfo(allowed_clusters=[cluster])
 
 
 def _policies_path(topic: TopicName, *, is_global: bool) -> str:

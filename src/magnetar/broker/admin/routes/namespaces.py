@@ -90,7 +90,9 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     policies = await _policies(admin, name, arguments.json_object(request) or {})
     await require_place(admin, request, policies.policies.offload)
     await admin.resources.create_namespace(name, policies)
-    return done(_without_effect(policies.policies, admin.cluster))
+    made = await admin.resources.require_namespace(name)
+    idle = _without_effect(policies.policies, admin.cluster)
+    return done([*idle, "bundles"] if made.bundles != policies.bundles else idle)
 
 
 @reads(FORCE)
@@ -146,7 +148,8 @@ async def _policies(
     tenant = await admin.resources.tenant(name.tenant)
     if tenant is None:
         raise TenantNotFound("Tenant does not exist")
-    if await admin.resources.namespace(name) is not None:
+    there = await admin.resources.namespace(name)
+    if there is not None and admin.resources.is_taken(name, there):
         raise AlreadyExists("Namespace already exists")
     clusters = arguments.string_list(sent.get("replication_clusters"), "replication_clusters")
     for cluster in clusters or []:
