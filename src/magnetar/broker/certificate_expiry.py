@@ -19,9 +19,13 @@ class Expiry(NamedTuple):
     file: Path
     end: datetime
 
+    def left(self, now_ms: int) -> timedelta:
+        """How long it holds; nothing, or less, where it does not any more."""
+        return self.end - datetime.fromtimestamp(now_ms / 1000, UTC)
+
     def warning(self, now_ms: int) -> str:
         """What is to be said of it now; empty while there is time."""
-        left = self.end - datetime.fromtimestamp(now_ms / 1000, UTC)
+        left = self.left(now_ms)
         if left > SOON:
             return ""
         when = f"{self.end:%Y-%m-%d %H:%M:%S} UTC"

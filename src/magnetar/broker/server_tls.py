@@ -3,6 +3,7 @@
 import logging
 import re
 import ssl
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -30,7 +31,7 @@ class ServerTls:
         self.context = RenewedContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.current = context_of(settings)
         self.expiries = expiries(settings)
-        self._warned: set[Expiry] = set()
+        self._warned: set[tuple[Expiry, bool]] = set()  # And whether it had ended.
         self._warn()
 
     def renew(self) -> None:
@@ -57,11 +58,12 @@ class ServerTls:
             self._warn()
 
     def _warn(self) -> None:
-        """Log once which certificates end soon."""
+        """Log once which certificates end soon, and once which have ended."""
+        now_ms = self._clock.wall_ms()
         for one in self.expiries:
-            said = one.warning(self._clock.wall_ms())
-            if said and one not in self._warned:
-                self._warned.add(one)
+            said, told = one.warning(now_ms), (one, one.left(now_ms) <= timedelta())
+            if said and told not in self._warned:
+                self._warned.add(told)
                 log.warning("tls.certificate_expires %s: renew it (docs/security.md)", said)
 
     def _mark_now(self) -> tuple[Mark | None, ...]:

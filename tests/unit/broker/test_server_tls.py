@@ -129,6 +129,9 @@ async def test_a_certificate_that_ends_soon_is_warned_of_once_for_each_that_is_r
     said = f"tls.certificate_expires tlsCertificateFilePath={certificate} ends at "
     assert caplog.text.count(said) == 1
     assert "in 29 days" in caplog.text
+    await clock.advance(30 * 86_400)
+    assert caplog.text.count(f"{certificate} ended at ") == 1
+    caplog.clear()
     authority.issue("broker", lasts=timedelta(days=1))
     await clock.advance(3600)
     assert "tls.renewed" in caplog.text

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -61,7 +62,7 @@ def certificates(config: Config) -> list[Finding]:
         remedy = "renew it: the broker reads the file again by itself (docs/security.md)"
         if not said:
             found.append(ok("certificate", f"{one.setting} until {one.end:%Y-%m-%d}"))
-        elif one.end.timestamp() * 1000 <= now_ms:
+        elif one.left(now_ms) <= timedelta():
             found.append(wrong("certificate", said, remedy))
         else:
             found.append(note("certificate", said, remedy))
