@@ -40,6 +40,7 @@ _AT_START: Final = frozenset(
         "dispatchThrottlingRateInMsg",
         "dispatchThrottlingRateInByte",
         "logFormat",
+        "auditLogFile",
     }
 )
 """Settings of the same sections that are read when the broker starts, and then no more."""

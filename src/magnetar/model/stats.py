@@ -109,6 +109,7 @@ class TopicStats:
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
     backlog_quota_bytes: int = -1
     backlog_quota_s: int = -1
+    producers_held_since_ms: int = 0  # By such a quota; 0: they are not.
     size_evictions: int = 0  # How often messages went because of either quota.
     age_evictions: int = 0
     created_ms: int = 0

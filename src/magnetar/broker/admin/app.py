@@ -82,4 +82,5 @@ async def start_admin(
         body_bytes_max=BODY_BYTES_MAX if services.functions is None else FORM_BYTES_MAX,
         advertised=services.address.host,
         traces=traces,
+        audit=services.audit,
     )

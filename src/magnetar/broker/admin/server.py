@@ -17,6 +17,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request, Stream
 from magnetar.broker.admin.origin import is_own_page
 from magnetar.broker.admin.router import Router
+from magnetar.broker.audit import AuditLog
 from magnetar.broker.auth.certificates import common_name
 from magnetar.broker.auth.http import SAID_ONCE, HttpSignIn, shows_token
 from magnetar.broker.listeners import Listener
@@ -91,6 +92,7 @@ class AdminServer:
         sign_in: HttpSignIn | None = None,
         advertised: str = "",
         traces: RequestTraces | None = None,
+        audit: AuditLog | None = None,
     ) -> Self:
         """Accept connections on ``listeners``, which are closed with the server, as ``tasks`` are.
 
@@ -101,7 +103,9 @@ class AdminServer:
         """
         addresses = [ip_address(each.socket.getsockname()[0]) for each in listeners]
         local = all(each.is_loopback for each in addresses)
-        answers = _Answers(router, body_bytes_max, sign_in, advertised, local=local, traces=traces)
+        answers = _Answers(
+            router, body_bytes_max, sign_in, advertised, local=local, traces=traces, audit=audit
+        )
         runner = web.ServerRunner(
             _Connections(answers.answer, connections_max, connections_per_ip_max),
             handle_signals=False,
@@ -242,6 +246,7 @@ class _Answers:
         *,
         local: bool,
         traces: RequestTraces | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         """``local``: only programs on this machine reach it."""
         self._router = router
@@ -250,6 +255,7 @@ class _Answers:
         self._advertised = advertised
         self._local = local
         self._traces = traces
+        self._audit = audit
         self._streaming: set[asyncio.Task[object]] = set()
         self._closing = False
 
@@ -275,6 +281,16 @@ class _Answers:
             reply = await self._traces.around(request, partial(self._reply, request, http))
         if reply.status >= 400:
             log.info("admin.refused %s %s status=%d", request.method, path, reply.status)
+        if self._audit is not None:
+            self._audit.requested(
+                request.method,
+                http.raw_path,
+                reply.status,
+                role=request.role,
+                proxy_role=request.proxy_role,
+                address=http.remote or "",
+                body=request.body,
+            )
         headers = {**_SERVER, **reply.headers}
         if reply.content_type is not None:
             headers["Content-Type"] = reply.content_type
@@ -356,6 +372,7 @@ class _Answers:
             sender = await sign_in.sender(http.headers, common_name(certificate))
         except NotAuthenticated as error:
             log.info("admin.not_authenticated address=%s error=%s", http.remote, error)
+            sign_in.note_refused(http.headers, http.remote, error)
             reason = f"Authentication required: {error}"
             raise Rejection(401, reason, challenge=sign_in.challenge) from None
         request.role, request.proxy_role = sender.principal

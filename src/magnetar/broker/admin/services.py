@@ -15,6 +15,7 @@ from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.audit import AuditLog
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
@@ -59,6 +60,7 @@ class AdminServices:
     metrics: MetricSettings = field(default_factory=MetricSettings)
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
     authorization: RouteAuthorization | None = None  # None: everybody may do everything.
+    audit: AuditLog | None = None
     rates: RateBook = field(default_factory=RateBook)
     scrapes: Scrapes = field(default_factory=Scrapes)
     messages: MessageWork = field(default_factory=MessageWork)

@@ -142,6 +142,7 @@ def _sum_json(
         "backlogSize": stats.backlog_bytes,
         "backlogQuotaLimitSize": stats.backlog_quota_bytes,
         "backlogQuotaLimitTime": stats.backlog_quota_s,
+        **({"producersHeldSince": held_ms} if (held_ms := stats.producers_held_since_ms) else {}),
         "oldestBacklogMessageAgeSeconds": oldest.age_s,
         **({"oldestBacklogMessageSubscriptionName": name} if (name := oldest.subscription) else {}),
         "publishRateLimitedTimes": stats.publish_limited_count,

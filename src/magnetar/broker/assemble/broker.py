@@ -13,6 +13,7 @@ from magnetar.broker.addresses import address_of, warn_if_open
 from magnetar.broker.admin.app import every_route, routes_with_open_probes, start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.audit import AuditLog
 from magnetar.broker.auth.authentication import Authentication
 from magnetar.broker.auth.providers import authentication_of
 from magnetar.broker.broker import Broker
@@ -62,6 +63,9 @@ async def running_broker(
         authentication = authentication_of(config.auth, clock)
         if authentication is not None:
             stack.push_async_callback(authentication.close)
+        audit = _audit(config, stack)
+        if authentication is not None:
+            authentication.audit = audit
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
         shared = Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
@@ -85,6 +89,7 @@ async def running_broker(
             new_session=traces.new_session,
         )
         stack.push_async_callback(broker.stop)
+        services.audit = audit
         services.vitals.connections = broker.connections
         services.vitals.throttled_connections = lambda: broker.throttled_count
         services.vitals.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
@@ -101,6 +106,14 @@ async def running_broker(
         if authorization is not None:
             revoke(authorization, shared, broker, services.resources)
         yield broker
+
+
+def _audit(config: Config, stack: AsyncExitStack) -> AuditLog | None:
+    if config.log.audit_file is None:
+        return None
+    audit = AuditLog(config.log.audit_file)
+    stack.callback(audit.close)
+    return audit
 
 
 async def _reload(services: AdminServices, tls: ServerTls | None, config: Config) -> None:

@@ -1,16 +1,20 @@
 """Who a client is: its credentials are checked by the provider of their method."""
 
+import logging
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from magnetar.errors import MagnetarError, NotAuthenticated
+from magnetar.broker.audit import AuditLog
+from magnetar.errors import AccessError, MagnetarError, NotAuthenticated
 
 from .identity import Credentials, Identity
 from .tenant_roles import TenantRoles
 
 if TYPE_CHECKING:  # It imports jwt, which a broker that asks nobody does without.
     from .tenant_issuers import TenantIssuers
+
+log = logging.getLogger(__name__)
 
 NO_METHODS: Final = frozenset({"", "none"})
 """What a client calls its method when it shows nothing."""
@@ -45,6 +49,7 @@ class Authentication:
         self._anonymous_role = anonymous_role
         self.succeeded: Counter[str] = Counter()  # By method.
         self.failed: Counter[str] = Counter()
+        self.audit: AuditLog | None = None  # Where it is told who was not let in.
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -77,6 +82,16 @@ class Authentication:
             raise
         self.succeeded[provider.method] += 1
         return identity
+
+    def note_refused(self, method: str, address: str, error: MagnetarError) -> None:
+        """Log who was not let in, and why; ``address`` is without the port."""
+        if not isinstance(error, AccessError):
+            return
+        if method not in self._providers:
+            method = "another"  # What a client says there may be a credential in the wrong place.
+        log.warning("authentication.refused address=%s method=%s error=%s", address, method, error)
+        if self.audit is not None:
+            self.audit.refused(method, address, str(error))
 
     def renew(self) -> None:
         """Look whether tenants have other issuers now."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
-from magnetar.errors import NotAuthenticated
+from magnetar.errors import MagnetarError, NotAuthenticated
 
 from .access import Access
 from .authentication import NO_METHODS, Authentication
@@ -66,6 +66,15 @@ class HttpSignIn:
         if identity.expires_at_ms is None:
             return Sender(principal)
         return Sender(principal, (identity.expires_at_ms - self._clock.wall_ms()) / 1000)
+
+    def note_refused(
+        self, headers: Mapping[str, str], address: str | None, error: MagnetarError
+    ) -> None:
+        """Log who was not let in, and why; one that showed nothing has only begun to sign in."""
+        if "Authorization" in headers or METHOD_HEADER in headers:
+            scheme = headers.get("Authorization", "").partition(" ")[0].lower()
+            method = headers.get(METHOD_HEADER) or _SCHEMES.get(scheme, "")
+            self._authentication.note_refused(method, address or "", error)
 
     def _shown(self, headers: Mapping[str, str], certificate: str | None) -> Credentials:
         method = headers.get(METHOD_HEADER, "").strip()

@@ -53,6 +53,7 @@ class ConnectHandler:
         try:
             await sign_in.connect(session, command)
         except MagnetarError as error:
+            sign_in.note_refused(session, command.auth_method_name, error)
             self._refuse(session, command, failure(error))
         else:
             self._welcome(session, command)
@@ -90,6 +91,7 @@ class ConnectHandler:
         try:
             await sign_in.answered(session, data)
         except MagnetarError as error:
+            sign_in.note_refused(session, "", error)
             self._end(session, failure(error))
 
     def _end(self, session: Session, error: MagnetarError) -> None:

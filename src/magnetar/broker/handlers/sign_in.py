@@ -96,6 +96,12 @@ class SignIn:
         else:
             ending.expires_at_ms, ending.challenged = identity.expires_at_ms, False
 
+    def note_refused(self, session: Session, method: str, error: MagnetarError) -> None:
+        """Log that a client was not let in, and why."""
+        if not method and (ending := self._ending.get(session)) is not None:
+            method = ending.method
+        self._authentication.note_refused(method, session.address.rpartition(":")[0], error)
+
     async def keep_fresh(self, interval_s: float) -> None:
         """Ask for new credentials, for ever, where the old ones ended."""
         while True:

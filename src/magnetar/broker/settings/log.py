@@ -1,6 +1,7 @@
 """The settings of the log that a broker writes."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from .setting import setting
@@ -15,4 +16,9 @@ class LogSettings:
     )
     level: Literal["debug", "info", "warning", "error"] = setting(
         "logLevel", "warning", "info: connections and topics are logged too; not Pulsar's"
+    )
+    audit_file: Path | None = setting(
+        "auditLogFile",
+        None,
+        "file of the audit log, a JSON object a line; empty: there is none; not Pulsar's",
     )

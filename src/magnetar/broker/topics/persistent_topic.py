@@ -198,8 +198,7 @@ class PersistentTopic:
         self._check_takes_producers()
         if name is None:
             name = self._context.producer_name()
-        quota = await self.upkeep.exceeded_quota()
-        if quota is not None and (refused := backlog_limits.refusal(quota)):
+        if (refused := await self.upkeep.producers_refused()) is not None:
             raise refused
         with self._admission.producer(name, address=connection.address, encrypted=access.encrypted):
             if initial_subscription and initial_subscription not in self.subscriptions:

@@ -13,12 +13,14 @@ from magnetar.model.policies import Policies
 class TopicProducers:
     """Those attached, by name, and what is left of those that were."""
 
-    __slots__ = ("_access", "_kept", "_topic", "attached", "detached_chunk_count")
+    __slots__ = ("_access", "_kept", "_topic", "attached", "detached_chunk_count", "held_since_ms")
 
     def __init__(self, topic: TopicName, kept: TopicProperties) -> None:
         self.attached: dict[str, Producer] = {}
         self.detached_chunk_count = 0
         """Chunks from producers that have left."""
+        self.held_since_ms = 0
+        """Since when a backlog quota has held producers back; 0: none does."""
         self._topic = topic
         self._kept = kept
         self._access: ProducerAccess | None = None  # Nobody ever came.

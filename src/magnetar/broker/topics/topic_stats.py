@@ -58,6 +58,7 @@ def topic_stats(topic: Topic) -> TopicStats:
     )
     if isinstance(topic, PersistentTopic):
         found.writes = topic.writer.writes
+        found.producers_held_since_ms = topic.upkeep.producers.held_since_ms
         if (compacted := topic.ledger.compacted) is not None:
             found.compacted_entries = compacted.entry_count
             found.compacted_bytes = compacted.size_bytes

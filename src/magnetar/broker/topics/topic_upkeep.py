@@ -10,6 +10,7 @@ from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.clock import Clock
+from magnetar.errors import BacklogQuotaExceeded
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import BacklogQuota
@@ -50,6 +51,31 @@ class TopicUpkeep:
         for subscription in self._all() if ttl_s else ():
             await backlog_limits.expire(self.ledger, subscription, now_ms - ttl_s * 1000)
 
+    async def producers_refused(self) -> BacklogQuotaExceeded | None:
+        """Why producers are held back now; None: they are not. When that begins and ends is logged.
+
+        Asked when one comes, and with each check of the backlog.
+        """
+        return self._refused_by(await self.exceeded_quota())
+
+    def _refused_by(self, quota: BacklogQuota | None) -> BacklogQuotaExceeded | None:
+        refused = None if quota is None else backlog_limits.refusal(quota)
+        held_ms, now_ms = self.producers.held_since_ms, self.clock.wall_ms()
+        if quota is not None and refused is not None and not held_ms:
+            self.producers.held_since_ms = now_ms
+            log.warning(
+                "topic.producers_held topic=%s policy=%s limit_bytes=%d limit_s=%d",
+                self.topic,
+                "" if quota.policy is None else quota.policy.value,
+                quota.limit_bytes,
+                quota.limit_time_s,
+            )
+        elif refused is None and held_ms:
+            self.producers.held_since_ms = 0
+            held_s = (now_ms - held_ms) / 1000
+            log.warning("topic.producers_released topic=%s held_s=%g", self.topic, held_s)
+        return refused
+
     async def exceeded_quota(self) -> BacklogQuota | None:
         """The quota that a backlog exceeds."""
         return await backlog_limits.exceeded_quota(
@@ -59,17 +85,15 @@ class TopicUpkeep:
     async def check_backlog(self) -> None:
         """Where a backlog exceeds its quota, disconnect producers or acknowledge the oldest."""
         quota = await self.exceeded_quota()
-        if quota is None:
-            return
-        if backlog_limits.refusal(quota) is None:
+        if self._refused_by(quota) is not None:
+            self.producers.disconnect_attached()
+        elif quota is not None:
             if quota is self.policies.backlog_quota_age:
                 self.subscriptions.age_evictions += 1
             else:
                 self.subscriptions.size_evictions += 1
             now_ms = self.clock.wall_ms()
             await backlog_limits.evict(self.ledger, self._all(), self.policies, quota, now_ms)
-        else:
-            self.producers.disconnect_attached()
 
     async def drop_unused_subscriptions(self) -> None:
         """Delete those that had no consumer for as long as the policies say."""

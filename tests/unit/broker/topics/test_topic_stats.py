@@ -19,7 +19,7 @@ from magnetar.model.policy_values import (
     DispatchRate,
     PublishRate,
 )
-from magnetar.model.position import LATEST, Position
+from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
@@ -167,6 +167,10 @@ async def test_every_field_is_filled_by_what_happens(
     quota = BacklogQuota(9, 9, BacklogQuotaPolicy.HOLD)
     expiring = await open_bench(message_ttl_s=1, backlog_quota_size=quota, backlog_quota_age=quota)
     await expiring_topic(expiring)
+    held = await open_bench(backlog_quota_size=BacklogQuota(1, -1, BacklogQuotaPolicy.HOLD))
+    await held.topic.create_subscription("s", EARLIEST)
+    await held.publish("more than a byte")
+    await held.topic.upkeep.check_backlog()
     claims = []
     access = AccessRequest(ProducerAccessMode.WAIT_FOR_EXCLUSIVE, waits=claims.append)
     waiting = asyncio.ensure_future(
@@ -203,6 +207,7 @@ async def test_every_field_is_filled_by_what_happens(
         limited,
         passing,
         expiring,
+        held,
         slow,
         compacted,
         offloaded,

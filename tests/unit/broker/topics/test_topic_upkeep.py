@@ -6,6 +6,7 @@ import pytest
 from support.clock import ManualClock
 
 from magnetar.broker.topics.backlog_limits import LEFT_BY_EVICTION
+from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import BacklogQuotaExceeded, BacklogQuotaHeld
 from magnetar.model.policy_values import (
     BacklogQuota,
@@ -192,3 +193,25 @@ async def test_a_topic_stays_loaded_while_its_messages_grow_old(open_bench):
     assert not await bench.topic.prepare_for_rest()
     await bench.topic.skip(subscription)
     assert await bench.topic.prepare_for_rest()
+
+
+async def test_when_a_quota_begins_and_ends_to_hold_producers_is_logged_and_told(
+    open_bench, make_entry, clock, caplog
+):
+    bench = await open_bench(clock=clock, backlog_quota_age=BacklogQuota(-1, 5, HOLD))
+    await bench.topic.create_subscription("a", EARLIEST)
+    await publish_over_time(bench, make_entry, clock)
+    for _ in range(2):
+        await bench.topic.upkeep.check_backlog()
+    held_ms = topic_stats(bench.topic).producers_held_since_ms
+    assert held_ms == clock.wall_ms()
+    clock.move(3)
+    await bench.topic.skip(bench.topic.subscriptions["a"])
+    assert await bench.topic.upkeep.producers_refused() is None
+    assert topic_stats(bench.topic).producers_held_since_ms == 0
+    said = [each.message for each in caplog.records if "topic.producers" in each.message]
+    name = bench.topic.name
+    assert said == [
+        f"topic.producers_held topic={name} policy={HOLD.value} limit_bytes=-1 limit_s=5",
+        f"topic.producers_released topic={name} held_s=3",
+    ]

@@ -1,7 +1,7 @@
 // What a topic does: rates as they are, who publishes, who subscribes.
 
-import { put } from "../api.js";
-import { h } from "../dom.js";
+import { put as send } from "../api.js";
+import { h, put } from "../dom.js";
 import { ago, bytes, compact, plural, rate } from "../format.js";
 import { flaw, link, subscriptionPath } from "../names.js";
 import { seriesOf } from "../meter.js";
@@ -9,7 +9,7 @@ import { stateOf } from "../subscriptions.js";
 import { chart } from "../ui/chart.js";
 import { ask } from "../ui/dialog.js";
 import { field, radios, text } from "../ui/forms.js";
-import { badge, button, card, empty, figures } from "../ui/parts.js";
+import { badge, button, card, empty, figures, notice } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 import { watchTopic } from "../watch.js";
 import { partitionsCard } from "./partitions.js";
@@ -23,6 +23,7 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
   const partitions = partitioned ? partitionsCard() : null;
   const subscriptions = subscriptionsTable(topic);
   const producers = producersTable(topic);
+  const held = h("div");
 
   await watchTopic(screen, topic, partitioned, (stats, settled) => {
     if (settled) {
@@ -37,10 +38,12 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
     partitions?.update(stats);
     subscriptions.update(Object.entries(stats.subscriptions).map(([name, each]) => ({ name, stats: each })));
     producers.update(stats.publishers.map((each) => ({ stats: each })));
+    put(held, stats.producersHeldSince ? notice("warn", h("b", null, "A backlog quota holds producers back"), ` for ${ago(stats.producersHeldSince).replace(" ago", "")}: they can publish again when the subscription that is behind has consumed or skipped enough, or the quota is raised.`) : "");
   });
 
   const create = topic.persistent && button("New subscription", () => newSubscription(topic).then((made) => made && screen.reload()), { small: true, glyph: "plus", refused: rights.consume });
   return h("div", { class: "stack" },
+    held,
     sums.element,
     h("div", { class: "grid" }, card("Messages a second", {}, messages.element), card("Bytes a second", {}, traffic.element)),
     card("Subscriptions", { actions: create }, subscriptions.element),
@@ -108,7 +111,7 @@ function newSubscription(topic) {
     act: async (form) => {
       const wrong = flaw(name.value.trim(), "topic");
       if (wrong) throw new Error("A subscription needs a name");
-      await put(subscriptionPath(topic, name.value.trim()), JSON.stringify(form.elements.begin.value));
+      await send(subscriptionPath(topic, name.value.trim()), JSON.stringify(form.elements.begin.value));
       return name.value.trim();
     },
     done: (made) => `${made} is there`,
