@@ -38,7 +38,7 @@ async def count_backlog(
     """Count from ``start`` on, or from the mark. Raises what ``ManagedLedger.read`` raises."""
     found, until = BacklogCount(), clock.now() + time_s_max
     position = ledger.next_position(cursor.mark) if start is None else start
-    while position <= ledger.last_position:
+    while position <= ledger.last_visible:
         if found.entries >= entries_max or clock.now() >= until:
             found.aborted = True
             break
@@ -46,7 +46,9 @@ async def count_backlog(
         run = await ledger.read(position, wanted, _READ_BYTES)
         if run is None:
             break
-        position = ledger.next_position(Position(run.ledger_id, run.last_entry_id))
+        if run.last > ledger.last_visible:
+            run = run.part(0, ledger.last_visible.entry_id + 1 - run.first_entry_id)
+        position = ledger.next_position(run.last)
         ids = cursor.acks.missing(
             run.ledger_id, list(range(run.first_entry_id, run.last_entry_id + 1))
         )

@@ -108,10 +108,10 @@ class TopicCompaction:
     async def _compact(self) -> None:
         ledger = self._ledger
         before = EARLIEST if ledger.compacted is None else ledger.compacted.horizon
-        if not ledger.entry_count or ledger.last_position <= before:
+        if not ledger.entry_count or ledger.last_visible <= before:
             return  # Nothing was published.
         writer = await ledger.begin_compaction()
-        horizon = ledger.last_position
+        horizon = ledger.last_visible
         last = LastMessages(
             keys_max=self._settings.compaction_keys_max,
             retain_null_key=self._settings.compaction_retains_null_key,

@@ -48,7 +48,7 @@ def reasons(
 def _nothing_to_read(cursor: Cursor, strategy: Strategy[Consumer], now: float) -> Blocked:
     if not cursor.backlog:
         return Blocked(Why.NOTHING_TO_READ)
-    if cursor.reader.at_read_limit:
+    if cursor.reader.has_hidden:
         return Blocked(Why.NOT_COMMITTED)
     table, oldest = strategy.table, cursor.reader.oldest
     for consumer in strategy.receivers:

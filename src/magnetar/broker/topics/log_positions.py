@@ -64,16 +64,17 @@ async def publish_time_behind(ledger: ManagedLedger, mark: Position) -> int:
 async def last_message_id(
     ledger: ManagedLedger, *, compacted: bool = False
 ) -> tuple[Position, int]:
-    """The last entry, and the index of its last message (-1 outside a batch).
+    """The last entry that readers may see, and the index of its last message (-1: no batch).
 
     ``compacted``: as compaction left the log, where nothing was published since.
     """
     left = ledger.compacted if compacted else None
-    if left is not None and ledger.last_position <= left.horizon:
+    last = ledger.last_visible
+    if left is not None and last <= left.horizon:
         entry = await left.last_entry()
         return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))
-    run = await ledger.read(ledger.last_position, 1, 1) if ledger.entry_count else None
-    if run is None:
+    run = await ledger.read(last, 1, 1) if ledger.entry_count else None
+    if run is None or run.first > last:
         return EARLIEST, -1
     seen = metadata.peek(run.data[0])
     return run.first, seen.message_count - 1 if seen.is_batch else -1

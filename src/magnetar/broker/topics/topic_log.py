@@ -47,15 +47,21 @@ class TopicLog:
 
     @property
     def end(self) -> Position:
-        """The place after the newest entry."""
-        return self.ledger.layout.end
+        """The place after the newest entry that readers may see."""
+        return self.ledger.next_position(self.ledger.last_visible)
 
     async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """A run at ``position`` or at the first entry after it; None where there is none.
 
         It has one entry at least. Neither is it read ahead, nor does it take room in a cache.
         """
-        return await self.ledger.read_apart(position, entries_max, bytes_max)
+        last = self.ledger.last_visible
+        if position > last:
+            return None
+        run = await self.ledger.read_apart(position, entries_max, bytes_max)
+        if run is None or run.first > last:
+            return None
+        return run if run.last <= last else run.part(0, last.entry_id + 1 - run.first_entry_id)
 
     async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).

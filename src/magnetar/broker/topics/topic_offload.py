@@ -95,7 +95,7 @@ class TopicOffload:
             raise AlreadyExists("Offload already in progress")
         self.status, self.last_error = ProcessStatus.RUNNING, ""
         self.first_left = None
-        self._begin(offload_due.before(self._ledger.layout.sealed, upto.ledger_id))
+        self._begin(offload_due.before(self._ledger.sealed_visible, upto.ledger_id))
 
     def look_after(self) -> None:
         """Begin what the policies say is due."""
@@ -121,7 +121,7 @@ class TopicOffload:
             return []
         policies = self._policies
         return offload_due.to_offload(
-            self._ledger.layout.sealed,
+            self._ledger.sealed_visible,
             threshold_bytes=-1 if policies.threshold_bytes is None else policies.threshold_bytes,
             threshold_s=-1 if policies.threshold_s is None else policies.threshold_s,
             now_ms=now_ms,

@@ -31,6 +31,16 @@ class CompactedReader:
         """The ledgers of the log itself."""
         return self.log.layout
 
+    @property
+    def visible_to(self) -> Position | None:
+        """The last entry that readers may see; None: all of them."""
+        return self.log.visible_to
+
+    @property
+    def last_visible(self) -> Position:
+        """The last entry that readers may see."""
+        return self.log.last_visible
+
     def next_position(self, position: Position) -> Position:
         """Return where to read on behind ``position``; an entry need not be there."""
         compacted = self.log.compacted

@@ -26,12 +26,10 @@ class CursorReader:
     """The place up to which a cursor was read, and reads from there on.
 
     ``cached`` and ``read`` go on from ``read_position``. The caller sets it back when it read more
-    than it could use. They read nothing behind ``read_limit``, which the caller sets where the log
-    has entries that must not be seen yet (None: there are none). Only one caller may read at a
-    time.
+    than it could use. They read nothing that the log hides. Only one caller may read at a time.
     """
 
-    __slots__ = ("_acks", "_log", "_removed", "kept", "read_limit", "read_position")
+    __slots__ = ("_acks", "_log", "_removed", "kept", "read_position")
 
     def __init__(
         self,
@@ -42,7 +40,6 @@ class CursorReader:
     ) -> None:
         """``removed`` is told what compaction left out of what was read: from where up to where."""
         self.read_position = log.next_position(acks.mark)
-        self.read_limit: Position | None = None
         self.kept: Kept | None = None
         """``cached`` and ``read`` pass over these entries."""
         self._acks = acks
@@ -52,14 +49,12 @@ class CursorReader:
     @property
     def has_more(self) -> bool:
         """Whether there is an entry at ``read_position`` or after it, acknowledged or not."""
-        return self.read_position <= self._log.layout.last and (
-            self.read_limit is None or self.read_position <= self.read_limit
-        )
+        return self.read_position <= self._log.last_visible
 
     @property
-    def at_read_limit(self) -> bool:
-        """Whether what comes next must not be seen yet."""
-        return self.read_limit is not None and self.read_position > self.read_limit
+    def has_hidden(self) -> bool:
+        """Whether what comes next is stored, and must not be seen yet."""
+        return self._log.last_visible < self.read_position <= self._log.layout.last
 
     @property
     def oldest(self) -> Position:
@@ -78,9 +73,7 @@ class CursorReader:
         and None when the next entry must be awaited with ``read``.
         """
         log = self._log
-        last = log.layout.last
-        if self.read_limit is not None:
-            last = min(last, self.read_limit)
+        last = log.last_visible
         runs: list[EntryRun] = []
         while self.read_position <= last:
             run = log.cached(self.read_position, entries_max, bytes_max)
@@ -189,7 +182,7 @@ class CursorReader:
         return self.read_position
 
     def _take(self, run: EntryRun) -> list[EntryRun]:
-        limit = self.read_limit
+        limit = self._log.visible_to
         if limit is not None and run.last > limit:
             run = run.part(0, limit.entry_id + 1 - run.first_entry_id)
         self.read_position = Position(run.ledger_id, run.first_entry_id + len(run.data))

@@ -49,6 +49,7 @@ class LogReader:
         "counts",
         "layout",
         "ledgers",
+        "visible_to",
     )
 
     def __init__(
@@ -63,6 +64,8 @@ class LogReader:
         self.layout = layout
         self.counts = counts
         self.compacted: CompactedLedger | None = None
+        self.visible_to: Position | None = None
+        """The last entry that readers may see; None: all of them."""
         self.ledgers = ledgers
         self.copy_reader: Callable[[int], LedgerReader | None] = _no_copy  # Of offloaded ledgers.
         self._cache = cache
@@ -104,6 +107,12 @@ class LogReader:
         self._newest = None
         if self._disk is not None:
             self._disk.readers.clear()
+
+    @property
+    def last_visible(self) -> Position:
+        """The last entry that readers may see."""
+        last, visible_to = self.layout.last, self.visible_to
+        return last if visible_to is None or last <= visible_to else visible_to
 
     def next_position(self, position: Position) -> Position:
         """Return the first entry after ``position``; the position after the last otherwise."""

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from magnetar.errors import Fenced, NotAllowed, StorageError
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.ledger.offloader import Offloader
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
@@ -107,6 +108,29 @@ class ManagedLedger:
     def last_position(self) -> Position:
         """The last entry, even if it was trimmed; (ledger, -1) in a log that never had one."""
         return self.layout.last
+
+    @property
+    def last_visible(self) -> Position:
+        """The last entry that readers may see; ``last_position`` where nothing is hidden."""
+        return self._log.last_visible
+
+    @property
+    def sealed_visible(self) -> Sequence[SealedLedger]:
+        """The ledgers that take no more entries, and of which nothing is hidden."""
+        visible_to, sealed = self._log.visible_to, self.layout.sealed
+        if visible_to is None:
+            return sealed
+        return [
+            each for each in sealed if Position(each.ledger_id, each.last_entry_id) <= visible_to
+        ]
+
+    def show_to(self, position: Position | None) -> None:
+        """Hide what is behind a position from all who read; None: show everything.
+
+        Cursors, compaction and whoever looks for the last message ask for ``last_visible``; what
+        is told a position reads there.
+        """
+        self._log.visible_to = position
 
     @property
     def properties(self) -> Mapping[str, str]:

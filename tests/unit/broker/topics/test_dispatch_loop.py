@@ -25,14 +25,14 @@ async def test_a_read_of_consumers_that_left_takes_nothing_from_those_that_come(
 
 
 @pytest.mark.parametrize("kind", SubscriptionType)
-async def test_nothing_behind_the_read_limit_is_delivered(bench, make_entry, kind):
+async def test_nothing_that_the_log_hides_is_delivered(bench, make_entry, kind):
     end, subscription, _ = await bench.consumer(kind)
     _, _, _, ledger_id, first = await bench.publish(make_entry("a", key="k"))
-    subscription.cursor.reader.read_limit = Position(ledger_id, first + 1)
+    bench.topic.ledger.show_to(Position(ledger_id, first + 1))
     await bench.publish(*(make_entry(text, key="k") for text in "bcd"))
     await end.until(lambda e: e.got() == ["a", "b"])
     assert subscription.blocked_reason() == Blocked(Why.NOT_COMMITTED)
-    subscription.cursor.reader.read_limit = None
+    bench.topic.ledger.show_to(None)
     subscription.wake()
     assert end.got() == list("abcd")
 

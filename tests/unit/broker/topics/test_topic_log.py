@@ -1,8 +1,10 @@
 """Reading what a topic has stored, giving some of it again, and taking it out of a backlog."""
 
 import pytest
+from support.loop import until
 
 from magnetar.model.position import EARLIEST, Position
+from magnetar.model.process_status import ProcessStatus
 from magnetar.model.subscriptions import SubscriptionType
 
 
@@ -52,3 +54,36 @@ async def test_what_is_taken_out_of_a_backlog_is_not_delivered(bench):
     bench.topic.log.take(subscription, [Position(ledger_id, 0), Position(ledger_id, 3)])
     end, _, _ = await bench.consumer(SubscriptionType.SHARED)
     await end.until(lambda e: e.got() == ["1", "2", "4", "5"])
+
+
+async def test_nobody_who_reads_a_topic_sees_what_its_log_hides(bench):
+    """Cursors are tested with ``CursorReader`` and with dispatch."""
+    log, ledger = bench.topic.log, bench.topic.ledger
+    subscription = await bench.topic.create_subscription("s", EARLIEST)
+    hidden_from = Position(log.first.ledger_id, 3)
+    ledger.show_to(Position(hidden_from.ledger_id, 2))
+    assert (log.end, ledger.last_position.entry_id) == (hidden_from, 5)
+    assert len(await log.read(EARLIEST, 10, 10**6)) == 3
+    assert await log.read(hidden_from, 10, 10**6) is None
+    assert (await log.last_message_id())[0] == ledger.last_visible
+    counted = await bench.topic.count_backlog(subscription)
+    assert (counted.entries, counted.last) == (3, ledger.last_visible)
+    bench.topic.compact()
+    await until(lambda: bench.topic.compaction.status is ProcessStatus.SUCCESS)
+    assert ledger.compacted.horizon == ledger.last_visible
+    ledger.show_to(Position(0, -1))
+    assert await log.last_message_id() == (EARLIEST, -1)
+    assert (await bench.topic.count_backlog(subscription)).entries == 0
+    ledger.show_to(None)
+    assert len(await log.read(EARLIEST, 10, 10**6)) == 6
+
+
+async def test_a_ledger_of_which_something_is_hidden_is_not_offloaded(bench):
+    ledger = bench.topic.ledger
+    await ledger._writer.end_ledger()
+    (sealed,) = ledger.layout.sealed
+    assert list(ledger.sealed_visible) == [sealed]
+    ledger.show_to(Position(sealed.ledger_id, sealed.last_entry_id - 1))
+    assert list(ledger.sealed_visible) == []
+    ledger.show_to(Position(sealed.ledger_id, sealed.last_entry_id))
+    assert list(ledger.sealed_visible) == [sealed]

@@ -103,18 +103,18 @@ async def test_where_all_is_acknowledged_nothing_is_read(logs, ledger, cursor):
 
 
 @pytest.mark.parametrize("from_disk", [False, True])
-async def test_nothing_behind_the_read_limit_is_read(ledger, from_disk):
+async def test_nothing_that_the_log_hides_is_read(ledger, from_disk):
     if not from_disk:  # Without a cursor nothing is kept in memory.
         ledger.open_reader("keeps it in memory", EARLIEST)
     await append(ledger, entries(10))
     cursor = ledger.open_reader("limited", EARLIEST)
-    cursor.reader.read_limit = Position(0, 2)
+    ledger.show_to(Position(0, 2))
     assert await drain(cursor) == entries(3)
     assert (cursor.reader.has_more, cursor.reader.cached(10, BYTES_MAX)) == (False, [])
     cursor.acknowledge_entries(0, [3, 4])
-    cursor.reader.read_limit = Position(0, 3)
+    ledger.show_to(Position(0, 3))
     assert await drain(cursor) == [], "what is acknowledged does not lead beyond it"
-    cursor.reader.read_limit = None
+    ledger.show_to(None)
     assert await drain(cursor) == entries(5, start=5)
 
 
