@@ -1,5 +1,6 @@
 """What programs for the official client are told when something ends or fails, by both alike."""
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 import magnetar.compat.asyncio as compat_asyncio
 from magnetar import compat
+from magnetar.testing.local_broker import BrokerThread
 
 pytestmark = pytest.mark.compatibility
 
@@ -177,3 +179,73 @@ async def test_a_token_that_cannot_be_had_is_told_with_its_reason(theirs, broker
     text = await refused(theirs, client.create_producer(topic), "AuthenticationError")
     assert "RuntimeError: token supplier failed" in text
     await client.close()
+
+
+class Provider:
+    """Says where the cluster is; ``tell`` has the client go elsewhere."""
+
+    def __init__(self, service_url, pulsar):
+        self.closed = False
+        self._first = pulsar.ServiceInfo(service_url)
+
+    def initial_service_info(self):
+        return self._first
+
+    def initialize(self, on_service_info_update):
+        self.tell = on_service_info_update
+
+    def close(self):
+        self.closed = True
+
+
+def provider_of(pulsar, service_url):
+    class Derived(Provider, pulsar.ServiceInfoProvider):
+        pass
+
+    return Derived(service_url, pulsar)
+
+
+def first_value(pulsar, broker, topic):
+    client = pulsar.Client(broker.service_url)
+    value = client.create_reader(topic, pulsar.MessageId.earliest).read_next(10_000).data()
+    client.close()
+    return value
+
+
+def test_a_provider_says_where_the_cluster_is_and_where_it_goes(pulsar, broker, topic):
+    with BrokerThread() as elsewhere:
+        provider = provider_of(pulsar, broker.service_url)
+        client = pulsar.Client(provider)
+        assert client.get_service_info().service_url == broker.service_url
+        producer = client.create_producer(topic)
+        producer.send(b"before")
+        provider.tell(pulsar.ServiceInfo(elsewhere.service_url))
+        assert client.get_service_info().service_url == elsewhere.service_url
+        producer.send(b"after")
+        client.close()
+        assert provider.closed
+        assert first_value(pulsar, broker, topic) == b"before"
+        assert first_value(pulsar, elsewhere, topic) == b"after"
+
+
+def test_a_provider_that_names_no_cluster_is_refused(pulsar):
+    provider = provider_of(pulsar, "pulsar://127.0.0.1")
+    provider.initial_service_info = lambda: "pulsar://127.0.0.1"
+    with pytest.raises(ValueError, match=r"Expected a pulsar\.ServiceInfo"):
+        pulsar.Client(provider)
+    with pytest.raises(NotImplementedError):
+        pulsar.Client(pulsar.ServiceInfoProvider())
+
+
+async def test_a_provider_may_be_asked_in_asyncio(theirs, broker, topic):
+    pulsar = official if theirs is official_asyncio else compat
+    with BrokerThread() as elsewhere:
+        provider = provider_of(pulsar, broker.service_url)
+        client = theirs.Client(provider)
+        producer = await client.create_producer(topic)
+        await producer.send(b"before")
+        await asyncio.to_thread(provider.tell, pulsar.ServiceInfo(elsewhere.service_url))
+        await producer.send(b"after")
+        await client.close()
+        assert provider.closed
+        assert await asyncio.to_thread(first_value, pulsar, elsewhere, topic) == b"after"

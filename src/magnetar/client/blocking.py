@@ -26,6 +26,7 @@ from magnetar.client.consumers import table_view as table_view_module
 from magnetar.client.consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.environment import read_conf, settings_in_environment
+from magnetar.client.failover import ServiceInfo
 from magnetar.client.leaving import added_to
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
@@ -695,6 +696,13 @@ class Client(ClientTwin):
         Partitions are listed one by one. Raises InvalidName, TimedOut, the broker's error.
         """
         return self._run(self._client.topics, namespace)
+
+    def go_over(self, cluster: ServiceInfo) -> None:
+        """Use another cluster from now on: what the client has made comes along.
+
+        Raises InvalidValue, AlreadyClosed.
+        """
+        self._call(self._client.go_over, cluster)
 
     def close(self, timeout_s: float | None = None) -> None:
         """Close what the client has made, then the connections. As ``Producer.close``."""

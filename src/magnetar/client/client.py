@@ -40,7 +40,7 @@ from .consumers.table_view import TableView
 from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
 from .environment import read_conf, settings_in_environment
-from .failover import AutoClusterFailover, ControlledClusterFailover
+from .failover import AutoClusterFailover, ControlledClusterFailover, ServiceInfo, config_of
 from .gather_all import close_all
 from .leaving import added_to, time_to_close
 from .memory_limit import MemoryLimit
@@ -60,7 +60,7 @@ class Client:
 
     def __init__(
         self,
-        service_url: str | AutoClusterFailover | ControlledClusterFailover,
+        service_url: str | ServiceInfo | AutoClusterFailover | ControlledClusterFailover,
         *,
         clock: Clock | None = None,
         chance: Callable[[], float] | None = None,
@@ -68,11 +68,14 @@ class Client:
     ) -> None:
         """``service_url`` is ``pulsar://host[:6650][,host...]`` or ``pulsar+ssl://...``, for TLS.
 
-        It may be the web service's, ``http[s]://...``, or several clusters. Raises InvalidValue.
+        It may be the web service's, ``http[s]://...``, a cluster with what belongs to it, or
+        several. Raises InvalidValue.
         ``clock``, and ``chance`` with its numbers in [0, 1), are for tests and simulations.
         """
         if isinstance(service_url, AutoClusterFailover | ControlledClusterFailover):
             configs = service_url.configs(options)
+        elif isinstance(service_url, ServiceInfo):
+            configs = [config_of(service_url, options)]
         else:
             configs = [ClientConfig(service_url=service_url, **options)]
         config = configs[0]
@@ -84,6 +87,7 @@ class Client:
         waited_for = not isinstance(service_url, str)
         make = partial(Cluster, backoff=backoff, chance=chance, reached=waited_for)
         clusters = [make(each) for each in configs]
+        self._make_cluster, self._options = make, options
         self._pool = ConnectionPool(config, clusters[0], clock)
         if isinstance(service_url, AutoClusterFailover):
             self._pool.watched(partial(watch_clusters, service_url, clusters, self._pool, clock))
@@ -316,6 +320,14 @@ class Client:
         """
         self._enter()
         return await self._lookup.topics(str(NamespaceName.parse(namespace)))
+
+    def go_over(self, cluster: ServiceInfo) -> None:
+        """Use another cluster from now on: what the client has made comes along.
+
+        Raises InvalidValue, AlreadyClosed.
+        """
+        self._enter()
+        self._pool.use(self._make_cluster(config_of(cluster, self._options)))
 
     def close(self, timeout_s: float | None = None) -> Coroutine[Any, Any, None]:
         """Close what the client has made, then the connections. As ``Producer.close``."""

@@ -50,7 +50,7 @@ class AutoClusterFailover:
 
     def configs(self, options: ClientOptions) -> list[ClientConfig]:
         """The settings with which a client uses each cluster, the primary's first."""
-        return [_config(each, options) for each in (self.primary, *self.secondaries)]
+        return [config_of(each, options) for each in (self.primary, *self.secondaries)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ControlledClusterFailover:
 
     def configs(self, options: ClientOptions) -> list[ClientConfig]:
         """The settings with which a client begins."""
-        return [_config(self.default, options)]
+        return [config_of(self.default, options)]
 
     def told(self, answer: bytes, options: ClientOptions) -> ClientConfig:
         """The settings that the provider's answer means. Raises InvalidValue."""
@@ -91,10 +91,11 @@ class ControlledClusterFailover:
         shown = plugin and authentication_of(str(plugin), str(found.get("authParamsString") or ""))
         trusted = found.get("tlsTrustCertsFilePath")
         info = ServiceInfo(found["serviceUrl"], shown or None, str(trusted) if trusted else None)
-        return _config(info, options)
+        return config_of(info, options)
 
 
-def _config(given: ServiceInfo | str, options: ClientOptions) -> ClientConfig:
+def config_of(given: ServiceInfo | str, options: ClientOptions) -> ClientConfig:
+    """The settings with which a client uses a cluster. Raises InvalidValue."""
     info = ServiceInfo(given) if isinstance(given, str) else given
     merged: ClientOptions = {**options}
     if info.authentication is not None:

@@ -15,7 +15,7 @@ from magnetar.model.position import MessageId
 
 from .client import Client
 from .config import ClientOptions
-from .failover import AutoClusterFailover, ControlledClusterFailover
+from .failover import AutoClusterFailover, ControlledClusterFailover, ServiceInfo
 from .handover import Handover
 from .leaving import added_to, time_to_close
 from .listener_thread import ListenerThread
@@ -226,7 +226,7 @@ class ClientTwin(Twin):
 
     def __init__(
         self,
-        service_url: str | AutoClusterFailover | ControlledClusterFailover,
+        service_url: str | ServiceInfo | AutoClusterFailover | ControlledClusterFailover,
         **options: Unpack[ClientOptions],
     ) -> None:
         """As ``magnetar.Client``."""

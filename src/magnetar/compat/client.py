@@ -10,7 +10,7 @@ from .async_sends import AsyncSends
 from .authentication import Authentication
 from .callbacks import Callbacks
 from .checks import check_type, check_type_or_none
-from .client_options import client_options, clusters
+from .client_options import client_options, cluster, clusters, first_of
 from .consumer import Consumer, Listener
 from .crypto import CryptoKeyReader
 from .enums import (
@@ -96,15 +96,21 @@ class Client:
             tls_private_key_file_path=tls_private_key_file_path,
             tls_certificate_file_path=tls_certificate_file_path,
         )
-        self._client = blocking.Client(clusters(service_url), **options)
-        if isinstance(service_url, AutoClusterFailover):
-            self._service_info = service_url.primary
-        else:
-            url = str(service_url)
-            self._service_info = ServiceInfo(url, authentication, tls_trust_certs_file_path)
+        first = first_of(service_url)
+        self._client = blocking.Client(clusters(first), **options)
+        if isinstance(first, str):
+            first = ServiceInfo(first, authentication, tls_trust_certs_file_path)
+        self._service_info = first.primary if isinstance(first, AutoClusterFailover) else first
+        self._closed = False
+        self._provider = service_url if isinstance(service_url, ServiceInfoProvider) else None
+        if self._provider is not None:
+            try:
+                self._provider.initialize(self._go_over)
+            except BaseException:
+                self._client.close()
+                raise
         self._callbacks = Callbacks()
         self._opened: set[object] = set()  # Theirs stay open, too, when a program forgets them.
-        self._closed = False
         self._shut_down = False
         self._log_handler = handler_of(logger)
         if self._log_handler is not None:
@@ -348,6 +354,13 @@ class Client:
         """The cluster, of several the primary."""
         return self._service_info
 
+    def _go_over(self, info: ServiceInfo) -> None:
+        """What a provider calls, on any thread."""
+        wanted = cluster(info)
+        if not self._closed:
+            self._client.go_over(wanted)
+            self._service_info = info
+
     def shutdown(self) -> None:
         """As ``close``, but nothing is raised the second time, nor by ``close`` then."""
         if not self._closed:
@@ -367,5 +380,7 @@ class Client:
         finally:
             self._opened.clear()
             self._callbacks.close()
+            if self._provider is not None:
+                self._provider.close()
             if self._log_handler is not None:
                 detach(self._log_handler)

@@ -9,8 +9,6 @@ from magnetar.client.failover import ServiceInfo as OurServiceInfo
 
 from .authentication import Authentication
 from .checks import check_range, check_type, check_type_or_none
-from .enums import Result
-from .errors import exception
 from .service_info import AutoClusterFailover, ServiceInfo, ServiceInfoProvider, check_scheme
 
 log = logging.getLogger(__name__)
@@ -70,30 +68,42 @@ _NO_EFFECT: Final = {
 }
 
 
-def clusters(
+_NO_INFO: Final = "Expected a pulsar.ServiceInfo or _pulsar.ServiceInfo instance"
+
+
+def first_of(
     service_url: str | AutoClusterFailover | ServiceInfoProvider,
-) -> str | OurFailover:
-    """Where our client connects. Raises OperationNotSupported for a provider of their class."""
-    if isinstance(service_url, str):
+) -> str | AutoClusterFailover | ServiceInfo:
+    """What was given, or its provider says at first. Raises ValueError for what is no cluster."""
+    if not isinstance(service_url, ServiceInfoProvider):
         return service_url
-    if isinstance(service_url, ServiceInfoProvider):
-        raise exception(
-            Result.OperationNotSupported,
-            "ServiceInfoProvider: use AutoClusterFailover, or ControlledClusterFailover of "
-            "magnetar.Client",
-        )
-    interval_s = service_url.check_interval_ms / 1000
+    info: object = service_url.initial_service_info()
+    if not isinstance(info, ServiceInfo):
+        raise ValueError(_NO_INFO)
+    return info
+
+
+def clusters(given: str | AutoClusterFailover | ServiceInfo) -> str | OurServiceInfo | OurFailover:
+    """Where our client connects."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, ServiceInfo):
+        return cluster(given)
+    interval_s = given.check_interval_ms / 1000
     return OurFailover(
-        _cluster(service_url.primary),
-        [_cluster(each) for each in service_url.secondary],
+        cluster(given.primary),
+        [cluster(each) for each in given.secondary],
         # Theirs counts the checks that fail or succeed, the first of which ends no time.
-        failover_delay_s=interval_s * (service_url.failover_threshold - 1),
-        switch_back_delay_s=interval_s * (service_url.switch_back_threshold - 1),
+        failover_delay_s=interval_s * (given.failover_threshold - 1),
+        switch_back_delay_s=interval_s * (given.switch_back_threshold - 1),
         check_interval_s=interval_s,
     )
 
 
-def _cluster(info: ServiceInfo) -> OurServiceInfo:
+def cluster(info: ServiceInfo) -> OurServiceInfo:
+    """A cluster for our client. Raises RuntimeError for what is none."""
+    if not isinstance(info, ServiceInfo):
+        raise RuntimeError(_NO_INFO)  # As theirs does.
     shown = info._authentication
     return OurServiceInfo(
         info.service_url,

@@ -60,8 +60,7 @@ def test_several_clusters_are_watched():
     assert (ours.check_interval_s, ours.failover_delay_s, ours.switch_back_delay_s) == (0.5, 1, 2)
     with pytest.raises(ValueError, match="authentication is not supported"):
         config(given, authentication=primary._authentication)
-    with pytest.raises(compat.OperationNotSupported, match="ServiceInfoProvider"):
-        clusters(compat.ServiceInfoProvider())
+    assert clusters(primary).authentication is primary._authentication.auth
 
 
 def test_what_bears_on_speed_only_is_named_in_a_warning(caplog):

@@ -9,7 +9,7 @@ from typing import Any
 from magnetar.client.client import Client as OurClient
 from magnetar.compat.checks import check_type
 from magnetar.compat.client import Client as BlockingClient
-from magnetar.compat.client_options import client_options, clusters
+from magnetar.compat.client_options import client_options, cluster, clusters, first_of
 from magnetar.compat.crypto import CryptoKeyReader
 from magnetar.compat.enums import (
     BatchingType,
@@ -39,6 +39,7 @@ from magnetar.compat.policies import (
 )
 from magnetar.compat.schema.registered import registered
 from magnetar.compat.schema.schema import BytesSchema, Schema
+from magnetar.compat.service_info import ServiceInfo, ServiceInfoProvider
 from magnetar.errors import TopicNotFound
 from magnetar.tasks import Tasks
 
@@ -57,7 +58,7 @@ class Client:
         given.apply_defaults()
         self._log_handler = handler_of(given.arguments.pop("logger"))
         self._options = client_options(**given.arguments)
-        self._clusters = clusters(service_url)
+        self._used = clusters(first_of(service_url))
         self._made: OurClient | None = None
         self._tasks = Tasks("client")
         self._closed = False
@@ -65,6 +66,15 @@ class Client:
         self._closing: asyncio.Task[None] | None = None
         if self._log_handler is not None:
             attach(self._log_handler)
+        self._provider = service_url if isinstance(service_url, ServiceInfoProvider) else None
+        if self._provider is not None:
+            self._provider.initialize(self._go_over)
+
+    def _go_over(self, info: ServiceInfo) -> None:
+        """What a provider calls, on any thread."""
+        self._used = cluster(info)
+        if self._made is not None and not (self._closed or self._shut_down):
+            self._loop.call_soon_threadsafe(self._made.go_over, self._used)
 
     @property
     def _client(self) -> OurClient:
@@ -72,7 +82,8 @@ class Client:
         if self._closed or self._shut_down:
             raise PulsarException(Result.AlreadyClosed)
         if self._made is None:
-            self._made = OurClient(self._clusters, **self._options)
+            self._loop = asyncio.get_running_loop()
+            self._made = OurClient(self._used, **self._options)
         return self._made
 
     @raises_theirs
@@ -293,6 +304,8 @@ class Client:
             self._detach()
 
     def _detach(self) -> None:
+        if self._provider is not None:
+            self._provider.close()
         handler, self._log_handler = self._log_handler, None
         if handler is not None:
             detach(handler)
