@@ -502,3 +502,20 @@ def test_a_broker_that_is_not_well_is_not_called_healthy(chromium, tmp_path):
     window.says("no answer")
     assert not window.page.get_by_text("healthy").count()
     window.page.close()
+
+
+def test_a_quota_that_holds_producers_is_told_by_the_topics_page(broker, window):
+    topic = "persistent/public/default/held"
+    limit = {"limitSize": 10, "policy": "producer_request_hold"}
+    ask(broker, "PUT", f"{topic}")
+    ask(broker, "PUT", f"{topic}/subscription/behind", "earliest")
+    ask(broker, "POST", f"{topic}/backlogQuota", limit)
+    ask(broker, "POST", f"{topic}/messages", {"messages": [{"value": "more than ten bytes"}]})
+    ask(broker, "GET", "brokers/backlog-quota-check")
+    window.go(f"topics/{topic}")
+    window.says("A backlog quota holds producers back")
+    assert flaws(window.page) == []
+    ask(broker, "POST", f"{topic}/subscription/behind/skip_all")
+    ask(broker, "GET", "brokers/backlog-quota-check")
+    window.page.get_by_text("A backlog quota holds producers back").wait_for(state="detached")
+    ask(broker, "DELETE", f"{topic}?force=true")
