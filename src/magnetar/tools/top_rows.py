@@ -88,7 +88,7 @@ def rows_of(before: Look, now: Look) -> list[Row]:
                     backlog,
                     int(each.get("unackedMessages") or 0),
                     len(each.get("consumers") or ()),
-                    str(each.get("blockedReason") or "") if each.get("blockedSince") else "",
+                    str(each.get("blockedReason") or "") if _is_still(each) else "",
                 )
             )
         if not subscriptions:
@@ -114,6 +114,12 @@ def total(rows: Sequence[Row]) -> str:
         f"{sum(row.rate_out for row in rows):,.1f} msg/s out, "
         f"backlog {sum(row.backlog for row in rows):,}"
     )
+
+
+def _is_still(subscription: Mapping[str, Any]) -> bool:
+    """Whether there is a reason to tell: while its messages are on their way there is not."""
+    alone = bool(subscription.get("msgBacklog")) and not subscription.get("consumers")
+    return alone or bool(subscription.get("blockedSince"))
 
 
 def _grown(before: Mapping[str, Any], now: Mapping[str, Any], name: str) -> float:
