@@ -67,26 +67,24 @@ def functions(name: str) -> set[str]:
     return found
 
 
-@cache
 def members() -> dict[str, set[str]]:
     """By the name of each class, wherever it is: its methods and fields."""
-    found: dict[str, set[str]] = {}
-    for node in _everywhere():
-        if isinstance(node, ast.ClassDef):
-            own = found.setdefault(node.name, set())
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-                    own.add(inner.name)
-                elif isinstance(inner, ast.Attribute | ast.Name):
-                    own.add(inner.attr if isinstance(inner, ast.Attribute) else inner.id)
-    return found
+    return _known()[0]
+
+
+def words() -> set[str]:
+    """Every name that the code, its tests, benchmarks and settings use, and its log's events."""
+    return _known()[1]
 
 
 @cache
-def words() -> set[str]:
-    """Every name that the code, its tests, benchmarks and settings use, and its log's events."""
+def _known() -> tuple[dict[str, set[str]], set[str]]:
+    """Both in one reading: parsing all files takes seconds, and keeping them half a gigabyte."""
+    classes: dict[str, set[str]] = {}
     found = {part for name in python_files() for part in Path(name).with_suffix("").parts}
     for node in _everywhere():
+        if isinstance(node, ast.ClassDef):
+            classes.setdefault(node.name, set()).update(_members_of(node))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.arg | ast.keyword):
@@ -99,7 +97,15 @@ def words() -> set[str]:
             found |= set(node.name.split("."))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value.partition(" ")[0])
-    return found
+    return classes, found
+
+
+def _members_of(node: ast.ClassDef) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield inner.name
+        elif isinstance(inner, ast.Attribute | ast.Name):
+            yield inner.attr if isinstance(inner, ast.Attribute) else inner.id
 
 
 @cache

@@ -5,13 +5,16 @@ import gc
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/faults/", "tests/unit/tools/quickstart/")
+TOGETHER = ("tests/architecture/", "tests/faults/", "tests/unit/tools/quickstart/")
 """Folders whose tests share what takes long to make."""
 
 FIRST = ("tests/spark/", "tests/crash/", "tests/compatibility/", "tests/limits/", "tests/faults/")
 """Their tests wait for processes. Begun last, a long one would be all that still runs.
 
 Each process has one Spark, which its files of ``tests/spark`` share."""
+
+
+gc.disable()  # Until all are collected: half a million objects, and each stays.
 
 
 class ByFile(LoadScopeScheduling):
@@ -28,9 +31,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish():
-    """All tests that there are, half a million objects, stay: tests that collect pass over them."""
+    """All tests that there are stay: tests that collect pass over them."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -31,7 +31,8 @@ def test_what_has_to_be_mended_ends_with_1_and_says_how(tmp_path):
     assert ended.exit_code == 1
     assert "metadataStoreUrl" in ended.output
     assert "→ change it in" in ended.output
-    ended = CliRunner().invoke(doctor, ["--conf", "/no/such.conf"])
+    away = f"http://127.0.0.1:{free_port()}"
+    ended = CliRunner().invoke(doctor, ["--conf", "/no/such.conf", "--admin-url", away])
     assert ended.exit_code == 1
     assert "/no/such.conf" in ended.output
 
