@@ -40,6 +40,10 @@ async def test_a_read_goes_on_at_the_next_entry_there_is(log):
     assert await read(log, LATEST) is None
 
 
+async def test_a_ledger_s_last_entry_is_told(log):
+    assert [log.last_entry_id(ledger_id) for ledger_id in (0, 1, 7)] == [2499, 99, -1]
+
+
 async def test_what_was_read_ahead_is_read_from_memory(logs, log):
     await read(log, (0, 0), 10)
     counts = logs.counts

@@ -14,6 +14,13 @@ from magnetar.model.position import EARLIEST
 NAME = "persistent://public/default/x"
 
 
+@pytest.mark.parametrize(
+    ("place", "text"), [((7, 3), "7:3"), ((7, 3, 0), "7:3:0"), ((7, 3, 2), "7:3:2")]
+)
+def test_a_place_is_written_as_the_id_of_its_message(place, text):
+    assert str(Place(*place)) == text
+
+
 @pytest.fixture
 async def topic(world):
     """Entries 0, 1, [2, 3, 4], 5 and [6, 7]: messages by their payloads."""
