@@ -30,7 +30,7 @@ docs: $(READY)   ## the documents as a site in build/site, with a reference; no 
 test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one
 	$(PY) -m pytest -n 2 $(ARGS)
 
-test-fast: $(READY)  ## the tests without a network, a process or Spark: under a minute
+test-fast: $(READY)  ## unit tests, contracts, scenarios and the order of the tree: for while you work
 	$(PY) -m pytest -n 2 tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)
 
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
@@ -115,7 +115,7 @@ $(MUTANTS): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
 	@touch $(MUTANTS)
 
-mutants: $(MUTANTS)  ## 200 faults in what was changed last, one by one: do the tests notice? an hour
+mutants: $(MUTANTS)  ## 200 faults in what was changed last, one by one: do the tests notice? an hour and more
 	PYTHONPATH=tests $(PY) -m mutants.run $(ARGS)
 
 all: check test  ## what CI runs, no more, no less
