@@ -78,6 +78,9 @@ class FaultySource(PulsarDataSource):
     def _ours(self):
         return {name: value for name, value in self.options.items() if name != "faults"}
 
+    def schema(self):
+        return ReadOptions.parse(self._ours, streaming=True).offered
+
     def streamReader(self, schema):
         options = ReadOptions.parse(self._ours, streaming=True)
         return FaultyReader(options, schema, self._values(options), Faults(self.options["faults"]))
