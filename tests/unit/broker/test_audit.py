@@ -6,7 +6,7 @@ import pytest
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client
-from magnetar.broker.audit import AuditLog
+from magnetar.broker.audit import BODY_BYTES_MAX, AuditLog
 from magnetar.errors import AccessError, InvalidValue
 from magnetar.testing.local_broker import LocalBroker
 
@@ -83,3 +83,14 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path):
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(InvalidValue, match=r"auditLogFile='.*none/audit.log' cannot be written"):
         AuditLog(tmp_path / "none" / "audit.log")
+
+
+def test_of_a_long_body_the_beginning_is_kept(tmp_path):
+    audit = AuditLog(tmp_path / "audit.log")
+    body = b"a" * (BODY_BYTES_MAX + 1)
+    path = "/admin/v2/tenants/acme"
+    audit.requested("PUT", path, 204, role="r", proxy_role="p", address="127.0.0.1", body=body)
+    audit.close()
+    [line] = noted(tmp_path / "audit.log")
+    assert line["body"] == "a" * BODY_BYTES_MAX
+    assert line["proxyRole"] == "p"

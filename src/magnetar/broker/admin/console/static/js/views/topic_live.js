@@ -1,7 +1,7 @@
 // What a topic does: rates as they are, who publishes, who subscribes.
 
-import { put as send } from "../api.js";
-import { h, put } from "../dom.js";
+import { put } from "../api.js";
+import { h } from "../dom.js";
 import { ago, bytes, compact, plural, rate } from "../format.js";
 import { flaw, link, subscriptionPath } from "../names.js";
 import { seriesOf } from "../meter.js";
@@ -38,7 +38,9 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
     partitions?.update(stats);
     subscriptions.update(Object.entries(stats.subscriptions).map(([name, each]) => ({ name, stats: each })));
     producers.update(stats.publishers.map((each) => ({ stats: each })));
-    put(held, stats.producersHeldSince ? notice("warn", h("b", null, "A backlog quota holds producers back"), ` for ${ago(stats.producersHeldSince).replace(" ago", "")}: they can publish again when the subscription that is behind has consumed or skipped enough, or the quota is raised.`) : "");
+    const since = stats.producersHeldSince ? ago(stats.producersHeldSince).replace(" ago", "") : "";
+    if (held.dataset.since !== since) held.replaceChildren(...(since ? [heldNotice(since)] : []));
+    held.dataset.since = since;
   });
 
   const create = topic.persistent && button("New subscription", () => newSubscription(topic).then((made) => made && screen.reload()), { small: true, glyph: "plus", refused: rights.consume });
@@ -50,6 +52,8 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
     partitions?.element,
     card("Producers", {}, producers.element));
 }
+
+const heldNotice = (since) => notice("warn", h("b", null, "A backlog quota holds producers back"), ` for ${since}: they can publish again when the subscription that is behind has consumed or skipped enough, or the quota is raised.`);
 
 function figuresOf(stats) {
   const all = stats ? Object.values(stats.subscriptions) : [];
@@ -111,7 +115,7 @@ function newSubscription(topic) {
     act: async (form) => {
       const wrong = flaw(name.value.trim(), "topic");
       if (wrong) throw new Error("A subscription needs a name");
-      await send(subscriptionPath(topic, name.value.trim()), JSON.stringify(form.elements.begin.value));
+      await put(subscriptionPath(topic, name.value.trim()), JSON.stringify(form.elements.begin.value));
       return name.value.trim();
     },
     done: (made) => `${made} is there`,
