@@ -16,8 +16,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from magnetar import __version__
-from magnetar.broker.admin import openapi
 from magnetar.broker.admin.routes.table import ROUTES
+from magnetar.rest import openapi
 
 ROOT: Final = Path(__file__).parents[1]
 REPOSITORY_PAGES: Final = {

@@ -38,7 +38,7 @@ InvalidValue, ConnectionLost and TimedOut are Python's own ValueError, Connectio
 TimeoutError as well.
 
 What an error becomes outside is a table at that edge: ``wire/errors.py`` and
-``broker/admin/errors.py``. A test walks this tree to prove both tables total.
+``rest/errors.py``. A test walks this tree to prove both tables total.
 """
 
 

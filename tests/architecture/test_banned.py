@@ -31,8 +31,9 @@ BANNED = {
 DOORS = {
     "sqlite3": ("storage/metadata/",),
     "aiohttp": (
+        "rest/",
+        "auth/",
         "broker/admin/",
-        "broker/auth/",
         "client/authentication/oauth2.py",
         "client/connections/http_lookup.py",
         "client/connections/provider_watch.py",
@@ -40,8 +41,8 @@ DOORS = {
     "pyspark": ("spark/", "functions/", "pipelines/", "tools/quickstart/"),
     "bcrypt": (),
     "duckdb": ("history/",),
-    "jwt": ("broker/auth/", "tools/"),
-    "passlib": ("broker/auth/", "tools/"),
+    "jwt": ("auth/", "tools/"),
+    "passlib": ("auth/", "tools/"),
     "prometheus_client": ("broker/admin/",),
     "obstore": ("history/",),
     "pyiceberg": ("history/",),

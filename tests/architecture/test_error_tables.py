@@ -3,9 +3,9 @@
 import pytest
 
 from magnetar import errors
-from magnetar.broker.admin.errors import STATUSES
 from magnetar.errors import MagnetarError
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.rest.errors import STATUSES
 from magnetar.wire import errors as wire_errors
 
 
@@ -37,7 +37,7 @@ def test_a_code_nobody_knows_is_an_error_too():
 )
 def test_every_error_has_a_status(kind):
     statuses = [STATUSES[above] for above in kind.__mro__ if above in STATUSES]
-    assert statuses, f"{kind.__name__} and what is above it are missing in broker/admin/errors.py"
+    assert statuses, f"{kind.__name__} and what is above it are missing in rest/errors.py"
     assert 400 <= statuses[0] <= 599
 
 

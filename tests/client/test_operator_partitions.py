@@ -6,12 +6,12 @@ import pytest
 from support.admin import ask
 
 from magnetar import OutgoingMessage
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.routes import redrive, replay
 from magnetar.broker.admin.routes.replay import Found, replay_all
 from magnetar.client.client import Client
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.rest.errors import Rejection
 from magnetar.testing.local_broker import LocalBroker
 
 ALL = "persistent/public/default"

@@ -2,13 +2,13 @@
 
 from support.elsewhere import until_elsewhere
 
-from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
 from magnetar.client.client import Client
 from magnetar.clock import SystemClock
 from magnetar.functions.worker.admin import Admin
 from magnetar.functions.worker.metadata import NAMESPACE
 from magnetar.functions.worker.metadata_topic import MetadataTopic
+from magnetar.rest.exchange import Request
 from magnetar.testing.local_broker import BrokerThread
 
 

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
-from magnetar.broker.admin.openapi import document
 from magnetar.broker.admin.routes.table import ROUTES
+from magnetar.rest.openapi import document
 from magnetar.testing.local_broker import BrokerThread
 
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "2"))

@@ -7,9 +7,9 @@ import tracemalloc
 
 import pytest
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request
 from magnetar.testing.local_broker import LocalBroker
 
 HEAD = b"PUT /admin/v2/tenants/t HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"

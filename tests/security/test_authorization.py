@@ -12,8 +12,9 @@ from support.loop import GIVE_UP_S
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client
-from magnetar.broker.admin import events, server
+from magnetar.broker.admin import events
 from magnetar.errors import NotAuthorized, TopicNotFound
+from magnetar.rest import server
 from magnetar.testing.local_broker import LocalBroker
 
 SETTINGS = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}

@@ -16,17 +16,17 @@ from support.tokens import TAKES_TOKENS, token
 from unit.broker.admin.world import open_world
 from unit.broker.peer import Peer
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request
+from magnetar.auth.access import Access
+from magnetar.auth.authorization import AuthorizationRules, Principal
+from magnetar.auth.refusals import refusal
+from magnetar.auth.tenant_roles import TenantRoles
 from magnetar.broker.admin.route_authorization import RouteAuthorization
-from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.table import ROUTES
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authorization import AuthorizationRules, Principal
-from magnetar.broker.auth.authorization_service import AuthorizationService
-from magnetar.broker.auth.refusals import refusal
-from magnetar.broker.auth.tenant_roles import TenantRoles
+from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request
+from magnetar.rest.router import Router
 from magnetar.testing.local_broker import LocalBroker
 
 SHOP = "acme/shop"

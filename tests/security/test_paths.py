@@ -7,15 +7,15 @@ import pytest
 from support.tokens import TAKES_TOKENS, token
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request
+from magnetar.auth.authorization import AuthorizationRules
+from magnetar.auth.tenant_roles import TenantRoles
 from magnetar.broker.admin.route_authorization import RouteAuthorization
-from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.table import ROUTES
-from magnetar.broker.auth.authorization import AuthorizationRules
-from magnetar.broker.auth.authorization_service import AuthorizationService
-from magnetar.broker.auth.tenant_roles import TenantRoles
+from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.errors import MagnetarError
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request
+from magnetar.rest.router import Router
 from magnetar.testing.local_broker import LocalBroker
 
 OTHERS = [

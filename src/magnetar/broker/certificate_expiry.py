@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .auth.certificates import ends
+from magnetar.auth.certificates import ends
+
 from .settings.tls import TlsSettings
 
 SOON: Final = timedelta(days=30)

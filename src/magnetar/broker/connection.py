@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
+from magnetar.auth.certificates import common_name
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed, ProtocolError
 from magnetar.loop_iteration import LoopIteration
@@ -20,7 +21,6 @@ from magnetar.wire import replies
 from magnetar.wire.frames import FRAME_SIZE_MAX, MESSAGE_SIZE_MAX, FrameDecoder
 from magnetar.wire.keepalive import KeepAlive
 
-from .auth.certificates import common_name
 from .handlers.table import CommandTable
 from .outbox import Outbox
 from .outbox_budget import OutboxBudget

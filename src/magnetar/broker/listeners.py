@@ -1,28 +1,16 @@
 """Where a broker listens: the sockets of its ports, each with or without TLS."""
 
-import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from magnetar.errors import InvalidValue
+from magnetar.rest.listener import Listener
 
 from .addresses import BINARY_PORT, WEB_PORT, listen
 from .settings.server import ServerSettings
 from .settings.tls import TlsSettings
-
-
-class Listener(NamedTuple):
-    """A socket that takes connections."""
-
-    socket: socket.socket
-    tls: ssl.SSLContext | None = None
-
-    @property
-    def port(self) -> int:
-        port: int = self.socket.getsockname()[1]
-        return port
 
 
 class Listeners(NamedTuple):

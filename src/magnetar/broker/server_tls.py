@@ -7,10 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from magnetar.auth.watched_file import Mark, mark_of
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 
-from .auth.watched_file import Mark, mark_of
 from .certificate_expiry import Expiry, expiries
 from .settings.tls import TlsSettings
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from magnetar.broker.auth.key_text import read_key
+from magnetar.auth.key_text import read_key
 from magnetar.errors import InvalidValue
 from magnetar.tools.token_keys import (
     PAIRS,
@@ -240,8 +240,8 @@ def validate(
     """
     import asyncio  # noqa: PLC0415 - not for --help
 
-    from magnetar.broker.auth import token as checks  # noqa: PLC0415 - as above
-    from magnetar.broker.auth.identity import Credentials  # noqa: PLC0415 - as above
+    from magnetar.auth import token as checks  # noqa: PLC0415 - as above
+    from magnetar.auth.identity import Credentials  # noqa: PLC0415 - as above
     from magnetar.clock import SystemClock  # noqa: PLC0415 - as above
 
     if (secret_key is None) is (public is None):

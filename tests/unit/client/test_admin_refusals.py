@@ -2,9 +2,9 @@
 
 import pytest
 
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authorization import Principal
-from magnetar.broker.auth.refusals import refusal
+from magnetar.auth.access import Access
+from magnetar.auth.authorization import Principal
+from magnetar.auth.refusals import refusal
 from magnetar.client.admin_refusals import Allowed, allowed, of_role
 
 V2 = "/admin/v2"

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from magnetar import Client
-from magnetar.broker.auth.certificates import ends
+from magnetar.auth.certificates import ends
 from magnetar.broker.config import Config
 from magnetar.broker.server_tls import context_of
 from magnetar.broker.settings.properties import parse_properties

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from magnetar.broker.auth.key_set import read_key_set
+from magnetar.auth.key_set import read_key_set
 from magnetar.errors import InvalidValue
 from magnetar.tools.token_keys import (
     key_set,

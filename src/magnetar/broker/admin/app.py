@@ -10,19 +10,19 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from magnetar.broker.admin.exchange import BODY_BYTES_MAX
+from magnetar.auth.access import Access
 from magnetar.broker.admin.rates import keep_rates
-from magnetar.broker.admin.router import LoadRoutes, Route, Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
-from magnetar.broker.listeners import Listener
+from magnetar.rest.exchange import BODY_BYTES_MAX
+from magnetar.rest.listener import Listener
+from magnetar.rest.router import LoadRoutes, Route, Router
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
-    from magnetar.broker.admin.server import AdminServer
-    from magnetar.broker.auth.http import HttpSignIn
+    from magnetar.auth.http import HttpSignIn
     from magnetar.broker.tracing.request_traces import RequestTraces
+    from magnetar.rest.server import AdminServer
 
 PROBES: Final = ("/admin/v2/brokers/health", "/admin/v2/brokers/ready")
 _TABLE: Final = "magnetar.broker.admin.routes.table"
@@ -55,7 +55,7 @@ async def start_admin(
     traces: "RequestTraces | None" = None,
 ) -> "AdminServer":
     """Serve on ``listeners`` until the answer is closed."""
-    server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
+    server: type[AdminServer] = import_module("magnetar.rest.server").AdminServer
     tasks = Tasks("admin")
     rates = keep_rates(
         services.rates,

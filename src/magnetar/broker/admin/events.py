@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.overview import Look, Overview, Sight
 from magnetar.broker.admin.rates import RateBook
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
 from magnetar.model.names import TopicName
+from magnetar.rest.errors import Rejection
 
 log = logging.getLogger(__name__)
 

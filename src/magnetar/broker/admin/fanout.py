@@ -4,9 +4,8 @@ The record of a partitioned topic is written first and removed last, so that an 
 can be repeated; a missing partition is created when a client first uses it.
 """
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.topic_access import TopicAccess
-from magnetar.broker.auth.permissions import Permissions
+from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
@@ -14,6 +13,7 @@ from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
+from magnetar.rest.errors import Rejection
 
 
 class Fanout:

@@ -19,10 +19,10 @@ from urllib.parse import quote
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from yarl import URL
 
-from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.auth.http import ORIGINAL_PRINCIPAL_HEADER
+from magnetar.auth.http import ORIGINAL_PRINCIPAL_HEADER
 from magnetar.clock import Clock
 from magnetar.errors import NotReady
+from magnetar.rest.exchange import Reply, Request
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)

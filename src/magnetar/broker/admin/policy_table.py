@@ -6,7 +6,7 @@ A row for each policy: where it is below a namespace, and below a topic.
 from dataclasses import dataclass
 from typing import Any, Final
 
-from magnetar.broker.auth.access import Access
+from magnetar.auth.access import Access
 from magnetar.model.policies import PLACES
 from magnetar.model.policy_values import (
     DispatchRate,

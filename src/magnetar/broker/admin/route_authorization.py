@@ -3,16 +3,16 @@
 from typing import Final
 from urllib.parse import unquote, unquote_plus
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request
-from magnetar.broker.admin.router import Route
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authorization import Principal
-from magnetar.broker.auth.authorization_service import AuthorizationService
-from magnetar.broker.auth.refusals import ADMIN, SUPERUSER, refusal
+from magnetar.auth.access import Access
+from magnetar.auth.authorization import Principal
+from magnetar.auth.refusals import ADMIN, SUPERUSER, refusal
+from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.errors import NotAuthorized, NotFound
 from magnetar.model.names import NamespaceName, TopicName
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request
+from magnetar.rest.router import Route
 
 _OF_WORKERS: Final = (Access.FUNCTIONS, Access.SOURCES, Access.SINKS, Access.PACKAGES)
 

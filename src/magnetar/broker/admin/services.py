@@ -4,8 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from magnetar.auth.access import Access
+from magnetar.auth.audit import AuditLog
 from magnetar.broker.admin.events import Events
-from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.fanout import Fanout
 from magnetar.broker.admin.health import Health
 from magnetar.broker.admin.messages.work import MessageWork
@@ -15,9 +16,7 @@ from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.admin.vitals import Vitals
-from magnetar.broker.audit import AuditLog
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.permissions import Permissions
+from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
@@ -31,6 +30,7 @@ from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.metrics import MetricSettings
 from magnetar.clock import Clock
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.rest.exchange import Request
 
 if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
-from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.rates import (
     NO_RATES,
     THE_TOPIC,
@@ -15,10 +14,11 @@ from magnetar.broker.admin.rates import (
     publisher_part,
     subscription_part,
 )
-from magnetar.broker.admin.router import Query
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.rest.exchange import Request
+from magnetar.rest.router import Query
 
 Earliest: TypeAlias = Mapping[str, int]
 """By subscription: the publish time of its first backlogged message; -1: it has no backlog."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from magnetar.broker.auth.authentication import Authentication
+from magnetar.auth.authentication import Authentication
 from magnetar.broker.certificate_expiry import Expiry
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram

@@ -1,11 +1,11 @@
 """Who may come in, and what a role may do, where a broker asks."""
 
-from magnetar.broker.auth.authentication import Authentication
-from magnetar.broker.auth.authorization import AuthorizationRules
-from magnetar.broker.auth.authorization_service import AuthorizationService
-from magnetar.broker.auth.http import HttpSignIn
-from magnetar.broker.auth.proxies import ProxyRules
-from magnetar.broker.auth.revocation import Revocation
+from magnetar.auth.authentication import Authentication
+from magnetar.auth.authorization import AuthorizationRules
+from magnetar.auth.http import HttpSignIn
+from magnetar.auth.proxies import ProxyRules
+from magnetar.broker.authorization.authorization_service import AuthorizationService
+from magnetar.broker.authorization.revocation import Revocation
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.handlers.sign_in import SignIn

@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final
 
+from magnetar.auth.audit import AuditLog
+from magnetar.auth.authentication import Authentication
 from magnetar.broker.addresses import address_of, warn_if_open
 from magnetar.broker.admin.app import every_route, routes_with_open_probes, start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.audit import AuditLog
-from magnetar.broker.auth.authentication import Authentication
-from magnetar.broker.auth.providers import authentication_of
+from magnetar.broker.authorization.providers import authentication_of
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.handlers.client_authorization import ClientAuthorization

@@ -1,7 +1,7 @@
 """The handlers of clients' commands, each given only the rooms that it uses."""
 
+from magnetar.auth.authentication import Authentication
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.authentication import Authentication
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
 from magnetar.broker.handlers.connect import ConnectHandler
 from magnetar.broker.handlers.consume import ConsumeHandler

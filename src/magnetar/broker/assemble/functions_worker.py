@@ -5,8 +5,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from magnetar.auth.key_text import read_file
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.key_text import read_file
 from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName

@@ -5,7 +5,7 @@ from itertools import count
 from magnetar import __version__
 from magnetar.broker.addresses import keeps_clients
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.permissions import Permissions
+from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry

@@ -5,8 +5,11 @@ Clients take AuthorizationError for final: they do not try again.
 
 from typing import Final
 
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authorization_service import AuthorizationService, client_principal
+from magnetar.auth.access import Access
+from magnetar.broker.authorization.authorization_service import (
+    AuthorizationService,
+    client_principal,
+)
 from magnetar.broker.session import Session
 from magnetar.errors import NotAuthorized, TenantNotFound, TopicNotFound
 from magnetar.model.names import NamespaceName, TopicName

@@ -4,9 +4,9 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from magnetar.broker.auth.authentication import Authentication
-from magnetar.broker.auth.identity import Credentials
-from magnetar.broker.auth.proxies import ProxyRules
+from magnetar.auth.authentication import Authentication
+from magnetar.auth.identity import Credentials
+from magnetar.auth.proxies import ProxyRules
 from magnetar.broker.session import Session
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAuthenticated, NotAuthorized

@@ -5,15 +5,15 @@ import logging
 from typing import Any, Final
 from urllib.parse import unquote
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, done, shown
-from magnetar.broker.admin.router import ANY, Route
 from magnetar.errors import InvalidValue
 from magnetar.functions.config_checks import without_effect
 from magnetar.functions.worker.multipart import TYPE, Part, parts_of
 from magnetar.functions.worker.services import WorkerServices
 from magnetar.functions.worker.states import value_of
 from magnetar.functions.worker.worker import file_name_of, package_from
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, done, shown
+from magnetar.rest.router import ANY, Route
 
 log = logging.getLogger(__name__)
 

@@ -7,15 +7,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from magnetar.auth.authentication import Authentication
+from magnetar.auth.http import HttpSignIn
+from magnetar.auth.proxies import ProxyRules
+from magnetar.auth.shared_secret import SharedSecretProvider
 from magnetar.broker.addresses import listen, warn_if_open
-from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
-from magnetar.broker.admin.server import AdminServer
-from magnetar.broker.auth.authentication import Authentication
-from magnetar.broker.auth.http import HttpSignIn
-from magnetar.broker.auth.proxies import ProxyRules
-from magnetar.broker.auth.shared_secret import SharedSecretProvider
-from magnetar.broker.listeners import Listener
 from magnetar.client.client import Client
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import MagnetarError
@@ -30,6 +27,9 @@ from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.functions.worker.states import States
 from magnetar.functions.worker.supervisor import Supervisor
 from magnetar.functions.worker.worker import FunctionsWorker
+from magnetar.rest.listener import Listener
+from magnetar.rest.router import Router
+from magnetar.rest.server import AdminServer
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.client.client import Client
 from magnetar.client.consumers.reader import Reader
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, MessageId
+from magnetar.rest.errors import Rejection
 from magnetar.schemas.auto import AutoProduceSchema
 from magnetar.tasks import Tasks
 

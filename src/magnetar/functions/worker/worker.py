@@ -13,7 +13,6 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.routes.functions import PACKAGE_BYTES_MAX
 from magnetar.client.client import Client
 from magnetar.client.consumers.topics_pattern import TopicsPattern
@@ -31,6 +30,7 @@ from magnetar.functions.worker.status import LATEST
 from magnetar.functions.worker.supervisor import Supervisor
 from magnetar.functions.worker.trigger import trigger
 from magnetar.model.subscriptions import RegexSubscriptionMode
+from magnetar.rest.errors import Rejection
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import pytest
 
 from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import start_admin
-from magnetar.broker.listeners import Listener
+from magnetar.rest.listener import Listener
 
 
 def test_nothing_imports_the_http_library_before_the_api_starts():

@@ -6,12 +6,12 @@ from support.clock import ManualClock
 from support.loop import until_idle
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.events import KEEP_ALIVE_S, LISTENERS_MAX, LISTENERS_OF_ROLE_MAX, Events
 from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.rest.errors import Rejection
 
 TOPIC = TopicName.parse("persistent://public/default/x")
 

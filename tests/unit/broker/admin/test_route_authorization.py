@@ -1,17 +1,17 @@
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request, done
+from magnetar.auth.access import Access
+from magnetar.auth.authorization import AuthorizationRules
 from magnetar.broker.admin.route_authorization import RouteAuthorization
-from magnetar.broker.admin.router import ANY_METHOD, Route, Router
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authorization import AuthorizationRules
-from magnetar.broker.auth.authorization_service import AuthorizationService
+from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.errors import TenantNotFound
 from magnetar.model.names import NamespaceName
 from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.records import TenantInfo
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request, done
+from magnetar.rest.router import ANY_METHOD, Route, Router
 
 TOPIC = "/{domain}/{tenant}/{namespace}/{topic}"
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.rates import Rates, subscription_part
 from magnetar.broker.admin.stats import Wanted, instant, partitioned_json, topic_json
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+from magnetar.rest.exchange import Request
 
 GOLDEN = json.loads((Path(__file__).parents[3] / "golden/admin/stats.json").read_text())
 

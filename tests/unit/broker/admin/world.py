@@ -14,14 +14,13 @@ from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import every_route, start_admin
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.vitals import Vitals
-from magnetar.broker.auth.permissions import Permissions
+from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.config import Config
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
-from magnetar.broker.listeners import Listener
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -37,6 +36,7 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.rest.listener import Listener
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory

@@ -2,9 +2,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from magnetar.broker.auth.authorization import AuthorizationRules
-from magnetar.broker.auth.authorization_service import AuthorizationService
-from magnetar.broker.auth.permissions import Permissions
+from magnetar.auth.authorization import AuthorizationRules
+from magnetar.broker.authorization.authorization_service import AuthorizationService
+from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.handlers.client_authorization import OFF, ClientAuthorization
 from magnetar.broker.resources import Resources
 from magnetar.errors import NotAuthorized, TopicNotFound

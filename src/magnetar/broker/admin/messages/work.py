@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.errors import AlreadyExists
 from magnetar.model.names import TopicName
+from magnetar.rest.errors import Rejection
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:  # Few ever need it.

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.openapi import growing
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.openapi import growing
+from magnetar.rest.router import Route
 
 PATH = "/admin/v2/openapi.json"
 

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.notices import notices
-from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.visible_namespaces import may_see, may_see_all
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.dispatch.blocked import Why
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.names import NamespaceName
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.router import Route
 
 SHOWN_MAX: Final = 100
 """Subscriptions that are named; the others are counted."""

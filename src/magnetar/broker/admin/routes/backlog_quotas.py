@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
 from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Query, Route, reads
 
 _SIZE: Final = "destination_storage"
 _POLICIES: Final = {_SIZE: "backlog_quota_size", "message_age": "backlog_quota_age"}

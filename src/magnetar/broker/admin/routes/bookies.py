@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound
 from magnetar.model import jackson
 from magnetar.model.records import Json
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Query, Route, reads
 from magnetar.storage.metadata import paths
 
 _TEXTS: Final = ("rack", "hostname")

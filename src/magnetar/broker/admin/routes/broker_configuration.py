@@ -3,10 +3,10 @@
 from typing import Final
 from urllib.parse import unquote
 
-from magnetar.broker.admin.exchange import Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
+from magnetar.rest.exchange import Reply, Request, done, shown
+from magnetar.rest.router import Route
 
 
 async def names(admin: AdminServices, _: Request) -> Reply:

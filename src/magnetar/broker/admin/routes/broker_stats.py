@@ -2,17 +2,17 @@
 
 from typing import Any, Final
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, done, shown
-from magnetar.broker.admin.long_answers import shown_in_turns
+from magnetar.auth.access import Access
 from magnetar.broker.admin.overview import TOPICS_PER_TURN, NamespaceSums
-from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.topic_stats import last_minute, topic_shown
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import Wanted
-from magnetar.broker.auth.access import Access
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, done, shown
+from magnetar.rest.long_answers import shown_in_turns
+from magnetar.rest.router import Route
 
 _ALLOCATORS: Final = ("default", "ml-cache")
 _WANTED: Final = Wanted(

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, done, shown, text
-from magnetar.broker.admin.router import ANY, Query, Route, not_found, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import MagnetarError, NotAllowed, NotFound
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, done, shown, text
+from magnetar.rest.router import ANY, Query, Route, not_found, reads
 from magnetar.turns import in_turns
 
 _OWNED: Final = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}

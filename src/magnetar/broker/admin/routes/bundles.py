@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName, NotFound
 from magnetar.model.bundles import Bundle, halved, halved_by_count, hash_of, split_where
 from magnetar.model.names import DOMAINS, TopicName
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Query, Route, reads
 
 _HALVES: Final = "range_equally_divide"
 _BY_TOPICS: Final = "topic_count_equally_divide"

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.exchange import Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import AlreadyExists
 from magnetar.model.process_status import ProcessStatus
+from magnetar.rest import arguments
+from magnetar.rest.exchange import Reply, Request, done, shown
+from magnetar.rest.router import Route
 
 
 async def start(admin: AdminServices, request: Request) -> Reply:

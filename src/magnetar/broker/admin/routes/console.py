@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.admin.router import ANY, Route, not_found
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
+from magnetar.rest.exchange import Reply, Request
+from magnetar.rest.router import ANY, Route, not_found
 
 FOLDER: Final = Path(__file__).parent.parent / "console" / "static"
 HOME: Final = "/console/"

@@ -4,13 +4,10 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
-from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.diagnosis import diagnose
 from magnetar.broker.topics.diagnosis_facts import Facts, Finding, HeldBack, Severity
 from magnetar.broker.topics.subscription import Subscription
@@ -25,6 +22,9 @@ from magnetar.errors import MagnetarError, SubscriptionNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.policies import NO_POLICIES
 from magnetar.model.position import Position
+from magnetar.rest import arguments
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.router import Route
 
 RANGES_SHOWN_MAX: Final = 1000
 """Acknowledged ranges of a cursor that are shown: enough to be drawn."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.admin.router import ANY, ANY_METHOD, Handler, Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request
+from magnetar.rest.router import ANY, ANY_METHOD, Handler, Route
 
 PACKAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 FORM_BYTES_MAX: Final = PACKAGE_BYTES_MAX + 64 * 1024

@@ -3,17 +3,17 @@
 import json
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.clusters import cluster_name
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.plain_patterns import plain_pattern
 from magnetar.errors import InvalidValue, NotFound
 from magnetar.model import jackson
 from magnetar.model.records import Json
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Route
 from magnetar.storage.metadata import paths
 
 _LISTS: Final = ("namespaces", "primary", "secondary")

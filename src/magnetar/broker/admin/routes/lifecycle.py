@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.routes.subscriptions import refuse_partitioned, topics_of
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import storing
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, done, shown
+from magnetar.rest.router import Route
 
 
 async def terminate(admin: AdminServices, request: Request) -> Reply:

@@ -5,16 +5,16 @@ Both are kept and shown. They mean something where there are several brokers, or
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown, text
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import NamespaceNotFound
 from magnetar.model import jackson
 from magnetar.model.names import NamespaceName
 from magnetar.model.records import Json
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown, text
+from magnetar.rest.router import Route
 from magnetar.storage.metadata import paths
 
 GROUP: Final = "namespaceAntiAffinityGroup"

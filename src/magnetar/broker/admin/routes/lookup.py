@@ -3,14 +3,14 @@
 from typing import Final
 from urllib.parse import unquote_plus
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, shown, text
-from magnetar.broker.admin.router import ANY, Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, shown, text
+from magnetar.rest.router import ANY, Route
 
 
 async def find(admin: AdminServices, request: Request) -> Reply:

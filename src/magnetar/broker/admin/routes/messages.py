@@ -4,9 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.messages import merged
 from magnetar.broker.admin.messages.letters import is_pending
 from magnetar.broker.admin.messages.page import COUNT_MAX, Page, Place, find_page
@@ -14,16 +12,18 @@ from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.stored import StoredMessage, id_json
 from magnetar.broker.admin.messages.tail import Tail
 from magnetar.broker.admin.messages.wanted import Wanted, time_ms
-from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import jackson
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.router import ANY, Query, Route, reads
 
 EVENTS: Final = "text/event-stream"
 _WANTED: Final = tuple(map(Query, ("key", "filter", "since", "until")))

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Final
 
+from magnetar.auth.access import Access
 from magnetar.broker.admin import metrics
-from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.admin.router import ANY, Route
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
+from magnetar.rest.exchange import Reply, Request
+from magnetar.rest.router import ANY, Route
 
 
 async def get(admin: AdminServices, request: Request) -> Reply:

@@ -3,17 +3,17 @@
 from collections.abc import AsyncIterator
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, done
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.bundles import bundle_of, topics_in
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import PERSISTENT
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, done
+from magnetar.rest.router import Route
 
 
 async def clear(admin: AdminServices, request: Request) -> Reply:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import unquote_plus
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown, text
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.model.policies import Policies
+from magnetar.rest import arguments
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown, text
+from magnetar.rest.router import Route
 
 
 async def get(admin: AdminServices, request: Request) -> Reply:

@@ -3,14 +3,9 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.long_answers import shown_in_turns
-from magnetar.broker.admin.router import FORCE, Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth import permissions
-from magnetar.broker.auth.access import Access
+from magnetar.broker.authorization import permissions
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.resources import NAMES_PER_TURN
 from magnetar.errors import (
@@ -28,6 +23,11 @@ from magnetar.model.policies import Policies, json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.system_topics import is_hidden
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.long_answers import shown_in_turns
+from magnetar.rest.router import FORCE, Query, Route, reads
 from magnetar.turns import in_turns
 
 # For policies that are not in force, these values are as good as none.

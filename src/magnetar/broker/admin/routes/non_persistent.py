@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.non_persistent_stats import internal_stats
-from magnetar.broker.admin.router import FORCE, Handler, Route, reads
 from magnetar.broker.admin.routes import subscriptions, topic_stats, topics
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import FORCE, Handler, Route, reads
 
 
 async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:

@@ -5,15 +5,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import require_place
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.settings.setting import MIB
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
@@ -21,6 +17,10 @@ from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies
 from magnetar.model.policies import Level
 from magnetar.model.position import EARLIEST
 from magnetar.model.process_status import ProcessStatus
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Route, reads
 
 
 class _Older(NamedTuple):

@@ -3,21 +3,21 @@
 from functools import partial
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
+from magnetar.auth.access import Access
 from magnetar.broker.admin.events import INTERVAL_S_MAX
-from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.overview import Sight
 from magnetar.broker.admin.rates import TopicRates
-from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
 from magnetar.broker.admin.routes.visible_namespaces import may_see
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import Wanted
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import TopicStats
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.router import ANY, Query, Route, reads
 
 EVENTS: Final = "text/event-stream"
 

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.clusters import cluster_data, cluster_name
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound
 from magnetar.model.records import ClusterData
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Query, Route, reads
 from magnetar.storage.metadata import paths
 
 _PEERS: Final = "peerClusterNames"

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
+from magnetar.auth.authorization import AuthAction
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
-from magnetar.broker.auth.authorization import AuthAction
-from magnetar.broker.auth.permissions import TopicGrant, actions_in, mode_in
+from magnetar.broker.authorization.permissions import TopicGrant, actions_in, mode_in
 from magnetar.errors import InvalidName, InvalidValue, NamespaceNotFound, TopicNotFound
 from magnetar.model import jackson
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.model.policy_values import AuthPolicies, SubscriptionAuthMode
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Route
 
 T = TypeVar("T")
 

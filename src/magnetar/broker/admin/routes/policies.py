@@ -4,11 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS, REFUSED, Offer, PolicyRow
-from magnetar.broker.admin.router import Query, Route
 from magnetar.broker.admin.routes import backlog_quotas, subscription_dispatch_rate
 from magnetar.broker.admin.routes.policy_scope import (
     APPLIED,
@@ -18,11 +15,14 @@ from magnetar.broker.admin.routes.policy_scope import (
     TopicScope,
 )
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model import policy_values as values
 from magnetar.model.policies import Combined, schema_strategy
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Query, Route
 
 
 async def get(

@@ -2,16 +2,16 @@
 
 from typing import Any, Final, Protocol
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.policy_table import Offer, PolicyRow
-from magnetar.broker.admin.router import Query
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.model.policies import NO_POLICIES, Combined, Policies
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request
+from magnetar.rest.router import Query
 
 
 class PolicyScope(Protocol):

@@ -10,18 +10,18 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection, status_of
-from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.outgoing import Outgoing, Reading
 from magnetar.broker.admin.messages.publishing import Outcome, Publisher
-from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue, MagnetarError, MessageTooLarge, NotAllowed
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection, status_of
+from magnetar.rest.exchange import JSON, Reply, Request, shown
+from magnetar.rest.router import Route
 from magnetar.wire.schemas import version_bytes
 
 _FIELDS: Final = frozenset({"messages", "producerName"})

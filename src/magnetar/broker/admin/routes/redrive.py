@@ -3,9 +3,7 @@
 from functools import partial
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.page import SCANNED_S_MAX
 from magnetar.broker.admin.messages.redrive import (
     COUNT_MAX,
@@ -16,11 +14,9 @@ from magnetar.broker.admin.messages.redrive import (
 )
 from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.shown import ShownMessages
-from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.routes.messages import wanted_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
@@ -28,6 +24,10 @@ from magnetar.model import jackson
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.process_status import ProcessStatus
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Query, Route, reads
 
 COUNT: Final = 1_000
 RATE: Final = 1_000

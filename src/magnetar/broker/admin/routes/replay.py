@@ -3,14 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection, status_of
-from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.entries import Slices, entries_from, unpacked
 from magnetar.broker.admin.messages.page import SCANNED_ENTRIES_MAX, SCANNED_S_MAX
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.wanted import Wanted
-from magnetar.broker.admin.router import Route, reads
 from magnetar.broker.admin.routes.messages import place_at, wanted_of
 from magnetar.broker.admin.routes.redrive import (
     DRY_RUN,
@@ -22,12 +19,15 @@ from magnetar.broker.admin.routes.redrive import (
 )
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection, status_of
+from magnetar.rest.exchange import JSON, Reply, Request, shown
+from magnetar.rest.router import Route, reads
 
 ENTRIES_MAX: Final = 5_000
 """Entries of one replay. A cursor's record has room for the ranges between them."""

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import check_here
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, TopicScope
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Route, reads
 
 
 async def of_namespace(name: str, admin: AdminServices, request: Request) -> Reply:

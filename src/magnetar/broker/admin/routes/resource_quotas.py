@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import NamespaceNotFound
 from magnetar.model import jackson
 from magnetar.model.records import Json
+from magnetar.rest import arguments
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Route
 from magnetar.storage.metadata import paths
 
 _DEFAULT: Final[Json] = {

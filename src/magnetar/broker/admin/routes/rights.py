@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName
 from magnetar.model.names import NamespaceName, TopicName
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.router import Query, Route, reads
 
 _KINDS: Final = {
     "superuser": Access.SUPERUSER,

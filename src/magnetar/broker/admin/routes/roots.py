@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any, Final
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.admin.router import ANY, ANY_METHOD, Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes import brokers, clusters, namespaces, tenants
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import NamespaceNotFound
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Reply, Request
+from magnetar.rest.router import ANY, ANY_METHOD, Route
 
 
 async def with_slash(_admin: AdminServices, request: Request) -> Reply:

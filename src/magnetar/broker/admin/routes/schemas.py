@@ -3,18 +3,18 @@
 import json
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
-from magnetar.broker.admin.router import FORCE, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition
 from magnetar.errors import InvalidSchema, NamespaceNotFound, SchemaNotFound
 from magnetar.model import jackson
 from magnetar.model.key_value_schemas import halves, joined
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType, SchemaVersion
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, shown
+from magnetar.rest.router import FORCE, Route, reads
 
 _CLIENTS_OWN: Final = ("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH")
 _WRITTEN_AS_JSON: Final = AVRO_DEFINED | {SchemaType.PROTOBUF_NATIVE}

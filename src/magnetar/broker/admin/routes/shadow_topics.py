@@ -3,15 +3,15 @@
 from functools import partial
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.policy_scope import TOPICS, TopicScope
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName, NotAllowed
 from magnetar.model.names import TopicName
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done
+from magnetar.rest.router import Route
 
 
 async def get(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:

@@ -3,16 +3,17 @@
 from functools import partial
 from typing import Final
 
-from magnetar.broker.admin import arguments, message_headers
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, OCTETS, Reply, Request, shown
-from magnetar.broker.admin.router import ANY, Query, Route, reads
+from magnetar.auth.access import Access
+from magnetar.broker.admin import message_headers
 from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import storing
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.model.position import EARLIEST, Position
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, OCTETS, Reply, Request, shown
+from magnetar.rest.router import ANY, Query, Route, reads
 
 
 async def by_id(admin: AdminServices, request: Request) -> Reply:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.policy_scope import APPLIED, TopicScope
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
 from magnetar.model.policy_values import DispatchRate, SubscriptionPolicies
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import Route, reads
 
 _NO_RATE: Final = DispatchRate(period_s=1)
 

@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.arguments import Place
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import FORCE, Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.persistent_subscription import REPLICATED
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE
+from magnetar.rest import arguments
+from magnetar.rest.arguments import Place
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import FORCE, Query, Route, reads
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
 _AT_THE_END: Final = Place(LATEST_MESSAGE)

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import FORCE, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import delete_by_force
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import TenantNotFound
 from magnetar.model.records import TenantInfo
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import FORCE, Route, reads
 
 
 async def names(admin: AdminServices, _: Request) -> Reply:

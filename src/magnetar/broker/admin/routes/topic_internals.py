@@ -3,17 +3,17 @@
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
+from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_info, internal_stats
-from magnetar.broker.admin.long_answers import shown_in_turns
-from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.rest import arguments
+from magnetar.rest.exchange import JSON, Reply, Request, shown
+from magnetar.rest.long_answers import shown_in_turns
+from magnetar.rest.router import Route
 
 
 async def get(admin: AdminServices, request: Request) -> Reply:

@@ -5,22 +5,23 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from magnetar.broker.admin import arguments, stats, sums
-from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.long_answers import shown_in_turns
+from magnetar.auth.access import Access
+from magnetar.broker.admin import stats, sums
 from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.rates import TopicRates, summed
-from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import NO_BACKLOG, Earliest, Oldest, Wanted
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import StorageError, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.model.stats import TopicStats
+from magnetar.rest import arguments
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.long_answers import shown_in_turns
+from magnetar.rest.router import Query, Route, reads
 from magnetar.turns import batches, in_turns
 
 RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]

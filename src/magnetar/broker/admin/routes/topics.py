@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import FORCE, Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, shown_names
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import storing
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.records import PartitionedTopicMetadata
 from magnetar.model.system_topics import is_system_topic
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.router import FORCE, Query, Route, reads
 
 METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
 _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)

@@ -6,13 +6,13 @@ what a topic without transactions would say is said. What takes a coordinator is
 
 from typing import Any, Final, NoReturn
 
-from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
-from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound, SubscriptionNotFound, TopicNotFound
+from magnetar.rest import arguments
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, Reply, Request, shown
+from magnetar.rest.router import Query, Route, reads
 
 _OFF: Final = (
     "This Broker is not configured with transactionCoordinatorEnabled=true."

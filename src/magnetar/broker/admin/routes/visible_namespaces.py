@@ -5,11 +5,11 @@ Pulsar lets only superusers list the tenants, and only a tenant's administrators
 
 from typing import Final
 
-from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.router import Route
+from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.auth.access import Access
 from magnetar.model.names import NamespaceName
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.router import Route
 
 TENANTS_PER_TURN: Final = 20  # Then the loop serves others.
 

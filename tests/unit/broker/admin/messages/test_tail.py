@@ -7,7 +7,6 @@ from support.clock import ManualClock
 from unit.broker.admin.messages.entries import batch_of, entry_of
 from unit.storage.managed_ledger.logs import append
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.messages import tail
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.tail import BEHIND_MAX, Tail
@@ -15,6 +14,7 @@ from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.broker.admin.messages.work import LISTENERS_MAX, MessageWork
 from magnetar.errors import CorruptEntry
 from magnetar.message.entry_traits import EntryTraits
+from magnetar.rest.errors import Rejection
 
 NAME = "persistent://public/default/x"
 

@@ -2,12 +2,12 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.messages import work as works
 from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.work import READERS_MAX, REDRIVES_MAX, MessageWork
 from magnetar.errors import AlreadyExists
 from magnetar.model.names import TopicName
+from magnetar.rest.errors import Rejection
 from magnetar.tasks import Tasks
 
 TOPICS = [TopicName.parse(f"t{number}") for number in range(REDRIVES_MAX + 1)]

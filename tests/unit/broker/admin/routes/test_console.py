@@ -2,8 +2,8 @@ import re
 
 import pytest
 
+from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.console import FOLDER, ROUTES
-from magnetar.broker.auth.access import Access
 
 HTML = {"Accept": "text/html,application/xhtml+xml", "Content-Type": None}
 FILES = sorted(file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*.*"))

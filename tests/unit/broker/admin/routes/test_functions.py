@@ -2,10 +2,10 @@
 
 import pytest
 
-from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Request, text
-from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.table import ROUTES
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import Request, text
+from magnetar.rest.router import Router
 
 OFF = "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"
 

@@ -3,14 +3,14 @@ import json
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.exchange import Request
+from magnetar.auth.authorization import AuthorizationRules
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.routes.rights import get
-from magnetar.broker.auth.authorization import AuthorizationRules
-from magnetar.broker.auth.authorization_service import AuthorizationService
+from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.model.names import NamespaceName
 from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.records import TenantInfo
+from magnetar.rest.exchange import Request
 
 PATH = "/admin/v2/magnetar/rights"
 TOPIC = "persistent://acme/shop/t"

@@ -1,0 +1,1 @@
+"""An HTTP server for routes that answer in JSON. It knows no brokers."""

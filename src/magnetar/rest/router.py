@@ -1,0 +1,248 @@
+"""Finds the handler of a request. Paths are matched encoded: ``%2F`` separates nothing."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
+
+from magnetar.auth.access import Access
+from magnetar.rest.errors import Rejection
+from magnetar.rest.exchange import JSON, WITHOUT_EFFECT, Reply, Request
+
+log = logging.getLogger(__name__)
+
+Handler: TypeAlias = Callable[[Any, Request], Awaitable[Reply]]
+"""It gets the services that its router was made with: a broker's, or a functions worker's."""
+
+Authorize: TypeAlias = Callable[["Route", Request], Awaitable[None]]
+"""Raises Rejection for a request whose role may not have its route."""
+
+ANY: Final = "*/*"
+ANY_METHOD: Final = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parameter that a route reads from the query."""
+
+    name: str
+    kind: str = "string"
+    """Of JSON: string, boolean or integer."""
+    required: bool = False
+
+
+FORCE: Final = Query("force", "boolean")
+
+_Reader = TypeVar("_Reader", bound=Callable[..., object])
+_READ: Final[dict[Callable[..., object], tuple[Query, ...]]] = {}
+
+
+def reads(*query: Query) -> Callable[[_Reader], _Reader]:
+    """Say which parameters a handler reads from the query."""
+
+    def note(handler: _Reader) -> _Reader:
+        _READ[handler] = query
+        return handler
+
+    return note
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method on one path, in which each ``{name}`` stands for any one segment.
+
+    ``takes`` are the content types of the body; () where no body is read. ``access`` is what the
+    role must be allowed to do. With ``ANY_METHOD``
+    it is every method, on the path and on all that begin so.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    takes: tuple[str, ...] = ()
+    gives: str = JSON
+    access: Access = Access.SUPERUSER
+    query: tuple[Query, ...] = ()
+    """What is read from the query beside what the handler itself ``reads``."""
+    body: Any = None
+    """For the OpenAPI document: the type of the body, or a function that gives an example."""
+    answer: Any = None
+    """The same of what a GET answers."""
+
+    @property
+    def function(self) -> Callable[..., object]:
+        """The handler, without what it was given here."""
+        return self.handler.func if isinstance(self.handler, partial) else self.handler
+
+    @property
+    def parameters(self) -> tuple[Query, ...]:
+        """All that is read from the query; the rest of a query is ignored."""
+        return (*_READ.get(self.function, ()), *self.query)
+
+
+LoadRoutes: TypeAlias = Callable[[], Awaitable[Iterable[Route]]]
+
+
+@dataclass(slots=True)
+class _Node:
+    literals: dict[str, "_Node"] = field(default_factory=dict)
+    any: "_Node | None" = None
+    routes: dict[str, Route] = field(default_factory=dict)
+
+    def ends(self, segments: list[str]) -> Iterator["_Node"]:
+        """The nodes that a path leads to; literal segments come before named ones."""
+        if not segments:
+            if self.routes:
+                yield self
+            return
+        head, rest = segments[0], segments[1:]
+        if head in self.literals:
+            yield from self.literals[head].ends(rest)
+        if head and self.any is not None:
+            yield from self.any.ends(rest)
+
+
+class Router:
+    """Every route, as a tree of path segments."""
+
+    def __init__(
+        self,
+        routes: Iterable[Route] | LoadRoutes,
+        services: Any,
+        *,
+        authorize: Authorize | None = None,
+    ) -> None:
+        """``services`` are handed to every handler, which ``authorize`` may keep a request from.
+
+        What loads the routes is called for the first request.
+        """
+        self._services = services
+        self._authorize = authorize
+        self._root = _Node()
+        self._whole: list[Route] = []  # Those of everything below a path.
+        self._load: LoadRoutes | None = None
+        if callable(routes):
+            self._load = routes
+        else:
+            self._add(routes)
+
+    def _add(self, routes: Iterable[Route]) -> None:
+        for route in routes:
+            if route.method == ANY_METHOD:
+                self._whole.append(route)
+                continue
+            node = self._root
+            for part in _split(route.path):
+                if part.startswith("{"):
+                    node.any = node.any or _Node()
+                    node = node.any
+                else:
+                    node = node.literals.setdefault(part, _Node())
+            assert route.method not in node.routes, f"two routes for {route.method} {route.path}"
+            node.routes[route.method] = route
+
+    async def answer(self, request: Request) -> Reply:
+        """Call the handler a request is for. Raises Rejection when there is none."""
+        route = await self.find(request)
+        await self.authorize(route, request)
+        return await self.call(route, request)
+
+    async def find(self, request: Request) -> Route:
+        """The route of a request, whose body need not be there. Raises Rejection for none."""
+        if self._load is not None:
+            routes = await self._load()
+            if self._load is not None:  # Another request may have waited for the same.
+                self._load = None
+                self._add(routes)
+        segments = _split(request.path)
+        for whole in self._whole:
+            if (below := _named(whole, segments)) is not None:
+                request.segments = below
+                return whole
+        ends = list(self._root.ends(segments))
+        if not ends:
+            raise not_found(request)
+        if request.method == "OPTIONS":
+            return _options(request.path, _allowed(ends))
+        method = "GET" if request.method == "HEAD" else request.method
+        route = next((end.routes[method] for end in ends if method in end.routes), None)
+        if route is None:
+            allow = _allowed(ends)
+            reason = f"{request.method} is not allowed for {request.path}: use one of {allow}"
+            raise Rejection(405, reason, allow=allow)
+        named = _named(route, segments)
+        assert named is not None, "the tree led to this route"
+        request.segments = named
+        return route
+
+    async def authorize(self, route: Route, request: Request) -> None:
+        """Whether the role of a request may have its route. Raises Rejection, NotFound."""
+        if self._authorize is not None:
+            await self._authorize(route, request)
+
+    async def call(self, route: Route, request: Request) -> Reply:
+        """Call the handler of a route that was found. Raises Rejection for a wrong type."""
+        if route.method != ANY_METHOD:
+            _check_types(route, request)
+        reply = await route.handler(self._services, request)
+        if WITHOUT_EFFECT in reply.headers:
+            log.warning(
+                "admin.without_effect %s=%s is kept and shown, and nothing is done about it",
+                request.path,
+                reply.headers[WITHOUT_EFFECT],
+            )
+        return reply
+
+
+def _options(path: str, allowed: str) -> Route:
+    """What tells anybody the methods of a path."""
+
+    async def tell(_services: Any, _request: Request) -> Reply:
+        return Reply(200, content_type=JSON, headers={"Allow": allowed})
+
+    return Route("OPTIONS", path, tell, gives=ANY, access=Access.PUBLIC)
+
+
+def not_found(request: Request) -> Rejection:
+    """The refusal of a path that has no route."""
+    return Rejection(
+        404, f"There is nothing at {request.path}: docs/admin.md lists what this broker answers to"
+    )
+
+
+def _split(path: str) -> list[str]:
+    """The segments of a path, without a slash at its end."""
+    return path.removeprefix("/").removesuffix("/").split("/")
+
+
+def _named(route: Route, segments: list[str]) -> dict[str, str] | None:
+    """The named segments of a path that begins as a route's does; None for another path."""
+    found = {}
+    parts = _split(route.path)
+    if len(segments) < len(parts):
+        return None
+    for part, segment in zip(parts, segments, strict=False):
+        if part.startswith("{") and segment:
+            found[part[1:-1]] = segment
+        elif part != segment:
+            return None
+    return found
+
+
+def _allowed(ends: list[_Node]) -> str:
+    methods = {"OPTIONS"}.union(*(end.routes for end in ends))
+    return ",".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+
+
+def _check_types(route: Route, request: Request) -> None:
+    if route.takes:
+        sent = request.content_type
+        kind = JSON if sent is None and not request.body else sent or "none"
+        if kind.partition(";")[0].strip().lower() not in route.takes:
+            raise Rejection(
+                415,
+                f"A body of Content-Type {kind} is not read here: send {' or '.join(route.takes)}",
+            )
+    if route.gives != ANY and request.method in ("GET", "HEAD") and not request.accepts(JSON):
+        raise Rejection(406, f"The answer is {JSON}, which is not among what you Accept")
