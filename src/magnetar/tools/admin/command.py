@@ -1,11 +1,11 @@
-"""The command ``magnetar admin``: its groups and verbs, made of the tables when they are used."""
+"""The command ``magnetar admin``: its groups and verbs, made of rows when they are used."""
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,20 +17,8 @@ from magnetar.tools.output import output_parameter, show
 
 from .call import Call
 from .kinds import TEXT, Kind
+from .table import Group, groups, verbs_of
 from .verb import Param, Verb
-
-
-class Table(NamedTuple):
-    """Where the verbs of a group are, and what ``--help`` says of it."""
-
-    about: str
-    module: str = ""
-    name: str = "VERBS"
-    also: tuple[str, ...] = ()
-    refused: str = ""
-    command: str = ""
-    """A command that is here by another name: ``module:name``."""
-
 
 _ABOUT: Final = """Ask a broker's admin API, with the groups, verbs and options of pulsar-admin.
 
@@ -41,37 +29,8 @@ Examples: magnetar admin topics list public/default
           magnetar admin --admin-url http://broker:8080 brokers healthcheck
 """
 _CONNECTION: Final = "connection."
-_IO: Final = (
-    "connectors of Pulsar IO are Java: read and write other systems with Spark (docs/spark.md), or "
-    "with a function (magnetar functions)"
-)
-GROUPS: Final = {
-    "tenants": Table("Tenants.", "brokers", "TENANTS", also=("properties",)),
-    "namespaces": Table("Namespaces and their policies.", "namespaces"),
-    "topics": Table(
-        "Topics, subscriptions and messages.", "topics", also=("persistent", "non-persistent")
-    ),
-    "topicPolicies": Table("Policies of single topics.", "topic_policies"),
-    "schemas": Table("Schemas of topics.", "schemas", "SCHEMAS"),
-    "clusters": Table("Clusters.", "clusters", "CLUSTERS"),
-    "ns-isolation-policy": Table("Which brokers take what.", "clusters", "ISOLATION"),
-    "brokers": Table("Brokers, their configuration and health.", "brokers", "BROKERS"),
-    "broker-stats": Table("What a broker counts.", "brokers", "BROKER_STATS"),
-    "bookies": Table("Racks of bookies.", "clusters", "BOOKIES"),
-    "resourcegroups": Table("Limits that topics share.", "brokers", "RESOURCE_GROUPS"),
-    "resource-quotas": Table("What bundles need.", "brokers", "RESOURCE_QUOTAS"),
-    "functions": Table("Functions.", command="magnetar.tools.functions.command:functions"),
-    "functions-worker": Table("Workers of functions.", "brokers", "WORKER"),
-    "packages": Table("Packages of functions.", "schemas", "PACKAGES"),
-    "transactions": Table("Transactions.", "schemas", "TRANSACTIONS"),
-    "proxy-stats": Table("What a proxy counts.", "brokers", "PROXY_STATS"),
-    "sources": Table("Not done: see --help.", also=("source",), refused=_IO),
-    "sinks": Table("Not done: see --help.", also=("sink",), refused=_IO),
-    "documents": Table(
-        "This help as Markdown.", command="magnetar.tools.admin.documents:documents"
-    ),
-}
-_ALSO: Final = {also: name for name, table in GROUPS.items() for also in table.also}
+GROUPS: Final = groups()
+_ALSO: Final = {also: name for name, group in GROUPS.items() for also in group.also}
 
 
 class AdminGroup(SuggestingGroup):
@@ -81,33 +40,32 @@ class AdminGroup(SuggestingGroup):
         return list(GROUPS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        table = GROUPS.get(_ALSO.get(cmd_name, cmd_name))
-        if table is None:
+        group = GROUPS.get(_ALSO.get(cmd_name, cmd_name))
+        if group is None:
             return None
-        if table.command:
-            module, _, name = table.command.partition(":")
+        if group.command:
+            module, _, name = group.command.partition(":")
             command = getattr(importlib.import_module(module), name)
-            assert isinstance(command, click.Command), table
+            assert isinstance(command, click.Command), group
             return command
-        if table.refused:
-            return _refusing(cmd_name, f"{cmd_name}: {table.refused}", table.about)
-        return VerbGroup(cmd_name, table)
+        if group.refused:
+            return _refusing(cmd_name, f"{cmd_name}: {group.refused}", group.about)
+        return VerbGroup(cmd_name, group)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Groups"):
-            formatter.write_dl([(name, table.about) for name, table in GROUPS.items()])
+            formatter.write_dl([(name, group.about) for name, group in GROUPS.items()])
 
 
 class VerbGroup(SuggestingGroup):
-    """The verbs of a table."""
+    """The verbs of a group."""
 
-    def __init__(self, name: str, table: Table) -> None:
-        group = _ALSO.get(name, name)
-        about = table.about
-        if group != name:
-            about += f" {name} is the older name of {group}."
+    def __init__(self, name: str, group: Group) -> None:
+        known, about = _ALSO.get(name, name), group.about
+        if known != name:
+            about += f" {name} is the older name of {known}."
         super().__init__(name, help=about)
-        self._verbs = verbs_of(group)
+        self._verbs = verbs_of(known)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb.name for verb in self._verbs if not verb.hidden]
@@ -121,16 +79,6 @@ class VerbGroup(SuggestingGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(one.name, one.about) for one in self._verbs if not one.hidden])
-
-
-def verbs_of(group: str) -> tuple[Verb, ...]:
-    """The rows of a group, by its own name."""
-    table = GROUPS[group]
-    if not table.module:
-        return ()
-    module = importlib.import_module(f"magnetar.tools.admin.{table.module}")
-    found: tuple[Verb, ...] = getattr(module, table.name)
-    return found
 
 
 class _Read(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -340,3 +288,31 @@ def _refusing(name: str, why: str, about: str, params: tuple[Param, ...] = ()) -
 def admin(**given: Any) -> None:
     """Keep the options for the verb that follows."""
     connection_of(given)
+
+
+@click.group(cls=SuggestingGroup)
+def documents() -> None:
+    """Write this help as Markdown: magnetar admin documents generate topics"""
+
+
+@documents.command()
+@click.argument("groups", nargs=-1)
+def generate(groups: tuple[str, ...]) -> None:
+    """Print the verbs and options of GROUPS, or of all groups.
+
+    Example: magnetar admin documents generate tenants topics
+    """
+    unknown = [name for name in groups if name not in GROUPS]
+    if unknown:
+        raise click.UsageError(f"no group {unknown[0]}: there are {', '.join(GROUPS)}")
+    for group in groups or [name for name in GROUPS if verbs_of(name)]:
+        click.echo(f"# {group}\n\n{GROUPS[group].about}\n")
+        for verb in verbs_of(group):
+            if verb.hidden:
+                continue
+            click.echo(f"## {verb.name}\n\n{verb.about}\n")
+            for one in command_of(verb, f"{group} {verb.name}").params:
+                if not getattr(one, "hidden", False):
+                    about = getattr(one, "help", None) or ""
+                    click.echo(f"- `{', '.join(one.opts)}` {about}".rstrip())
+            click.echo()

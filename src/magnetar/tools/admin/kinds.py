@@ -216,3 +216,9 @@ def choice(*words: str) -> Kind:
         return known[text.lower()]
 
     return Kind("|".join(words) if len(words) < 4 else "NAME", read)
+
+
+ACTIONS: Final = Kind(
+    "ACTIONS",
+    words_of("produce", "consume", "sources", "sinks", "functions", "packages"),
+)

@@ -1,4 +1,4 @@
-"""What some verbs do that is more than one request, by the name that their row has."""
+"""What some verbs do that is more than one request, by the name that their line has."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A row of the tables: what a verb is called, what it takes, and what it asks of the admin API.
+"""A line of ``verbs.txt``: what a verb is called, what it takes, and what it asks of the admin API.
 
 Where the value of an option goes is said by its ``to``: ``?key`` a parameter of the query,
 ``{key}`` a part of the path, ``=`` the whole body, ``key other`` keys of the body, and "" what the
@@ -8,7 +8,6 @@ verb's own code takes.
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from . import kinds
 from .kinds import Kind
 
 PREFIX: Final = "/admin/v2"
@@ -71,59 +70,3 @@ class Verb:
         """The same without some options."""
         kept = tuple(one for one in self.params if not set(names) & set(one.names))
         return replace(self, params=kept)
-
-
-def arg(name: str, to: str, kind: Kind = kinds.TEXT, about: str = "") -> Param:
-    """An argument, which has to be given."""
-    return Param((name,), to, kind, about, required=True)
-
-
-def opt(
-    names: str,
-    to: str,
-    kind: Kind = kinds.TEXT,
-    about: str = "",
-    default: object = None,
-    *,
-    several: bool = False,
-) -> Param:
-    """An option, which may be left out."""
-    return Param(tuple(names.split()), to, kind, about, default=default, several=several)
-
-
-def need(
-    names: str, to: str, kind: Kind = kinds.TEXT, about: str = "", *, several: bool = False
-) -> Param:
-    """An option that has to be given."""
-    return Param(tuple(names.split()), to, kind, about, required=True, several=several)
-
-
-def flag(
-    names: str, to: str, about: str = "", *, value: object = True, default: object = None
-) -> Param:
-    """A flag: ``value`` where it is given, ``default`` where not; None is not sent."""
-    return Param(tuple(names.split()), to, kinds.FLAG, about, default=default, value=value)
-
-
-CLUSTER: Final = arg("cluster", "{cluster}")
-TENANT: Final = arg("tenant", "{tenant}")
-NAMESPACE: Final = arg("namespace", "{namespace}", kinds.NAMESPACE, "tenant/namespace")
-TOPIC: Final = arg("topic", "{topic}", kinds.TOPIC, "persistent://tenant/namespace/topic")
-ROLE: Final = need("--role -r", "{role}", kinds.TEXT, "The role.")
-SUBSCRIPTION: Final = need(
-    "-s --subscription", "{subscription}", kinds.SUBSCRIPTION, "The subscription."
-)
-BUNDLE: Final = opt("-b --bundle", "{bundle}", kinds.TEXT, "Its range, as 0x00000000_0x80000000.")
-APPLIED: Final = flag(
-    "-ap -a --applied", "?applied", "What holds, of namespace and broker too.", default=False
-)
-GLOBAL: Final = flag("-g --global", "?isGlobal", "The policy that goes to all clusters.")
-INDENT: Final = flag("-i --indent", "", "Has no effect: JSON is indented.")
-ENABLE: Final = (flag("-e --enable", "=", "Yes."), flag("-d --disable", "=", "No.", value=False))
-ENABLE_OR_DISABLE: Final = ("enable", "disable")
-SYSTEM_TOPICS: Final = flag(
-    "-ist --include-system-topic",
-    "?includeSystemTopic",
-    "With the topics of the system.",
-    default=False,
-)

@@ -7,7 +7,8 @@ from click.testing import CliRunner
 
 from magnetar.client.blocking import Client
 from magnetar.errors import Conflict, MagnetarError, NotFound, NotReady, Refused
-from magnetar.tools.admin.command import GROUPS, admin, verbs_of
+from magnetar.tools.admin.command import GROUPS, admin
+from magnetar.tools.admin.table import verbs_of
 
 T = "persistent://shop/orders/new"
 
@@ -278,3 +279,13 @@ def test_what_the_broker_does_nothing_about_is_named(pulsar_admin):
         "topics set-replicated-subscription-status persistent://both/here/t -s s -e"
     )
     assert said.startswith("Without effect here: replicatedSubscriptionStatus")
+
+
+def test_the_help_is_written_as_markdown():
+    said = CliRunner().invoke(admin, ["documents", "generate", "tenants"]).output
+    assert said.startswith("# tenants\n")
+    assert "## create" in said
+    assert "- `--admin-roles, -r` Its admins" in said or "- `-r, --admin-roles` Its admins" in said
+    everything = CliRunner().invoke(admin, ["documents", "generate"]).output
+    assert "# topicPolicies" in everything
+    assert CliRunner().invoke(admin, ["documents", "generate", "x"]).exit_code == 2
