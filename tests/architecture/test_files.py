@@ -27,7 +27,6 @@ TESTED_ELSEWHERE = {
     "broker/tracing/traces.py": "tests/compatibility/test_traces.py",
     "model/trace_counts.py": "numbers only; tests/compatibility/test_traces.py",
     "broker/topics/backlog_limits.py": "tests/unit/broker/topics/test_topic_upkeep.py",
-    "client/connections/sides.py": "contracts; producers, consumers and watches satisfy them",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "history/object_store.py": "a contract; tests of folder.py and bucket.py",
     "schemas/schema.py": "a contract; tests/unit/schemas/test_primitives.py, and the others there",

@@ -1,19 +1,15 @@
-"""Checks JSON Web Tokens, as Pulsar's AuthenticationProviderToken does."""
+"""The keys that JSON Web Tokens are signed with, and what the claims of a token say."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import jwt
 
-from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, NotAuthenticated
 
-from .identity import Credentials, Identity
-
-if TYPE_CHECKING:
-    from .tenant_issuers import TenantIssuers
+from .identity import Identity
 
 SECRET_BYTES: Final = {"HS256": 32, "HS384": 48, "HS512": 64}
 """How long a secret must be for each algorithm that takes one."""
@@ -25,7 +21,7 @@ _PEM: Final = b"-----BEGIN"
 
 @dataclass(frozen=True, slots=True)
 class TokenKey:
-    """A key, and the algorithms that it may be used with: nobody else chooses them."""
+    """A key, and the algorithms that it may be used with: a token does not choose them."""
 
     key: Any
     algorithms: tuple[str, ...]
@@ -100,68 +96,8 @@ class FixedKeys:
         """They started nothing."""
 
 
-class TokenProvider:
-    """The tokens that some keys have signed."""
-
-    method = "token"
-
-    def __init__(
-        self,
-        keys: Sequence[TokenKeys],
-        rules: TokenRules,
-        clock: Clock,
-        issuers: "TenantIssuers | None" = None,
-    ) -> None:
-        """The first of ``keys`` that has one for a token is asked, unless a tenant's ``issuers``
-        say that it is one of theirs.
-        """
-        self._keys = keys
-        self._rules = rules
-        self._clock = clock
-        self._issuers = issuers
-
-    async def authenticate(self, credentials: Credentials) -> Identity:
-        try:
-            token = credentials.data.decode("ascii").strip()
-            header = jwt.get_unverified_header(token)
-            of_tenant = self._issuers and self._issuers.find(_issuer(token))
-            keys = (of_tenant[1],) if of_tenant else self._keys
-            key = await _key(keys, header)
-            if key is None:
-                raise NotAuthenticated(
-                    "no key of this broker is for such a token: have it signed with the broker's"
-                )
-            claims = jwt.decode(token, key.key, algorithms=list(key.algorithms), options=_UNCHECKED)
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
-            raise NotAuthenticated(f"the token is not valid: {_why(error)}") from None
-        if of_tenant:
-            rules = of_tenant[0].rules(self._rules)
-            return of_tenant[0].identity(identity_of(claims, rules, self._clock.wall_ms()))
-        return identity_of(claims, self._rules, self._clock.wall_ms())
-
-    async def close(self) -> None:
-        if self._issuers is not None:
-            await self._issuers.close()
-        for keys in self._keys:
-            await keys.close()
-
-
-async def _key(sources: Sequence[TokenKeys], header: Mapping[str, Any]) -> TokenKey | None:
-    for keys in sources:
-        key = await keys.find(header)
-        if key is not None:
-            return key
-    return None
-
-
-def _issuer(token: str) -> Any:
-    """Who a token says that made it, before anything of it is checked."""
-    options: Any = {**_UNCHECKED, "verify_signature": False}
-    return jwt.decode(token, options=options).get("iss")
-
-
 def identity_of(claims: Mapping[str, Any], rules: TokenRules, now_ms: int) -> Identity:
-    """Whose the claims of a token are at a time. Raises NotAuthenticated."""
+    """Return the identity that the claims of a token give at a time. Raises NotAuthenticated."""
     skew_ms = rules.clock_skew_s * 1000
     expires_at_ms = _time_of(claims, "exp")
     if expires_at_ms is not None and expires_at_ms + skew_ms < now_ms:
@@ -184,12 +120,6 @@ def identity_of(claims: Mapping[str, Any], rules: TokenRules, now_ms: int) -> Id
     return Identity(role, None if expires_at_ms is None else expires_at_ms + skew_ms)
 
 
-# The claims are checked above, by one clock and by Pulsar's rules; here only the signature is.
-_UNCHECKED: Final[Any] = {
-    f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")
-}
-
-
 def _time_of(claims: Mapping[str, Any], name: str) -> int | None:
     """A claim in seconds since the epoch, in milliseconds."""
     value = claims.get(name)
@@ -198,15 +128,6 @@ def _time_of(claims: Mapping[str, Any], name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e14:
         raise NotAuthenticated(f"the claim {name} of the token is no time")
     return int(value * 1000)
-
-
-def _why(error: Exception) -> str:
-    """What is wrong with it, without anything of it."""
-    if isinstance(error, jwt.InvalidSignatureError):
-        return "it was signed with another key"
-    if isinstance(error, jwt.InvalidAlgorithmError):
-        return "its algorithm is not one of the key's"
-    return "it is no JSON Web Token (header.claims.signature)"
 
 
 def _pem(der: bytes) -> bytes:

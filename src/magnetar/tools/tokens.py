@@ -242,6 +242,7 @@ def validate(
 
     from magnetar.auth import token as checks  # noqa: PLC0415 - as above
     from magnetar.auth.identity import Credentials  # noqa: PLC0415 - as above
+    from magnetar.auth.token_provider import TokenProvider  # noqa: PLC0415 - as above
     from magnetar.clock import SystemClock  # noqa: PLC0415 - as above
 
     if (secret_key is None) is (public is None):
@@ -256,7 +257,7 @@ def validate(
         except InvalidValue as error:
             settings = "a broker's settings; here they are --public-key and --signature-algorithm"
             raise InvalidValue(f"{error} ({settings})") from None
-    provider = checks.TokenProvider([checks.FixedKeys(key)], checks.TokenRules(), SystemClock())
+    provider = TokenProvider([checks.FixedKeys(key)], checks.TokenRules(), SystemClock())
     identity = asyncio.run(provider.authenticate(Credentials("token", shown.encode())))
     ends = identity.expires_at_ms
     until = "" if ends is None else time.strftime(" until %F %T UTC", time.gmtime(ends / 1000))

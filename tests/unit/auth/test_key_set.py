@@ -14,7 +14,8 @@ from support.web import serving
 
 from magnetar.auth.identity import Credentials, Identity
 from magnetar.auth.key_set import AGE_S, KEYS_MAX, UNKNOWN_KEY_S, KeySet, read_key_set
-from magnetar.auth.token import TokenProvider, TokenRules
+from magnetar.auth.token import TokenRules
+from magnetar.auth.token_provider import TokenProvider
 from magnetar.errors import InvalidValue, NotAuthenticated
 
 FIRST = rsa.generate_private_key(65537, 2048)

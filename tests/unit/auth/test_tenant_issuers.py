@@ -14,7 +14,8 @@ from support.tokens import SECRET, token
 from magnetar.auth.authentication import Authentication
 from magnetar.auth.identity import Credentials, Identity
 from magnetar.auth.tenant_issuers import TenantIssuers, read_issuers
-from magnetar.auth.token import FixedKeys, TokenProvider, TokenRules, secret_key
+from magnetar.auth.token import FixedKeys, TokenRules, secret_key
+from magnetar.auth.token_provider import TokenProvider
 from magnetar.errors import InvalidValue, NotAuthenticated
 
 END = 4_000_000_000

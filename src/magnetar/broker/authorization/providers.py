@@ -57,7 +57,8 @@ def _token(
         audience=settings.token_audience,
         clock_skew_s=settings.token_clock_skew_s,
     )
-    provider: AuthenticationProvider = token.TokenProvider(keys, rules, clock, issuers)
+    kind = import_module("magnetar.auth.token_provider").TokenProvider
+    provider: AuthenticationProvider = kind(keys, rules, clock, issuers)
     return provider
 
 

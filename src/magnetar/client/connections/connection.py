@@ -2,12 +2,16 @@
 
 Bytes become frames, and each frame becomes one call of the producer, the consumer or the request
 that it concerns; no call waits. What is written in one loop iteration leaves in one write.
+
+A connection tells the ``Callbacks`` of the producers, consumers and watchers in its three tables
+what the broker has sent them. They take themselves in before they ask the broker to attach them,
+and are out again when it detaches them, which ``on_detached`` tells them.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.client.own_loop import check_loop
 from magnetar.clock import Clock
@@ -25,12 +29,10 @@ from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame, FrameDecoder
 from magnetar.wire.requests import ping, pong
 
-from .attached import Attached
 from .credentials import Credentials
 from .endpoint import Endpoint
-from .liveness import Liveness
+from .liveness import Liveness, Verdict
 from .requests import REQUEST_ID_OF, Requests
-from .sides import ConsumerSide, ProducerSide, S, WatcherSide
 from .sign_in import SignIn
 from .tls import Tls, refuses_certificate
 from .transport import open_transport, stranger
@@ -42,12 +44,48 @@ CLOSE_TIMEOUT_S: Final = 1.0
 JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper than many pieces.
 
 
+class Callbacks(Protocol):
+    """What a connection tells everything that is attached over it."""
+
+    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
+        """The broker closed it (``error`` is None), or the connection is gone."""
+
+
+class ProducerCallbacks(Callbacks, Protocol):
+    """What a connection tells a producer."""
+
+    def on_receipt(self, frame: Frame) -> None: ...
+
+    def on_send_error(self, frame: Frame) -> None: ...
+
+
+class ConsumerCallbacks(Callbacks, Protocol):
+    """What a connection tells a consumer."""
+
+    def on_message(self, frame: Frame) -> None: ...
+
+    def on_ack_response(self, request_id: int, error: MagnetarError | None) -> None: ...
+
+    def on_active_change(self, frame: Frame) -> None: ...
+
+    def on_end_of_topic(self) -> None: ...
+
+
+class WatcherCallbacks(Callbacks, Protocol):
+    """What a connection tells a watcher of topics."""
+
+    def on_topics(self, frame: Frame) -> None: ...
+
+
+C = TypeVar("C", ProducerCallbacks, ConsumerCallbacks, WatcherCallbacks)
+
+
 class Connection(asyncio.BufferedProtocol):
     """Usable from ``open`` until ``closed``."""
 
-    producers: dict[int, ProducerSide]  # These three are those of ``Attached``.
-    consumers: dict[int, ConsumerSide]
-    watchers: dict[int, WatcherSide]
+    producers: dict[int, ProducerCallbacks]  # By producer id; they get receipts.
+    consumers: dict[int, ConsumerCallbacks]  # By consumer id; they get messages.
+    watchers: dict[int, WatcherCallbacks]  # By watcher id; they get the topics that come and go.
     on_lost: Callable[[MagnetarError], None]  # Called when it ends, but not by ``close``.
 
     def __init__(
@@ -63,11 +101,10 @@ class Connection(asyncio.BufferedProtocol):
         credentials: Credentials | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self._attached = Attached(self)
-        self.producers = self._attached.producers
-        self.consumers = self._attached.consumers
-        self.watchers = self._attached.watchers
-        self.on_lost = _nobody
+        self.producers = {}
+        self.consumers = {}
+        self.watchers = {}
+        self.on_lost = _ignore
         self._tls = tls
         self._sign_in = SignIn(
             endpoint, credentials or Credentials(), write=self.write, abort=self.abort
@@ -82,12 +119,10 @@ class Connection(asyncio.BufferedProtocol):
             keep_alive_interval_s,
             idle_max_s,
             clock,
-            used=lambda: bool(self._attached or len(self._requests)),
-            ping=lambda: self.write(ping()),
-            dead=self._on_dead,
-            idle=self._on_idle,
+            used=self._used,
+            tell=self._on_liveness,
         )
-        self.keep = self._liveness.keep  # Called by who is about to use it.
+        self.keep = self._liveness.keep  # The caller is about to use the connection.
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._out: list[bytes] = []
@@ -98,8 +133,14 @@ class Connection(asyncio.BufferedProtocol):
             BaseCommand.PING: self._on_ping,
             BaseCommand.PONG: self._on_pong,
             BaseCommand.PRODUCER_SUCCESS: self._on_producer_success,
+            BaseCommand.SEND_ERROR: self._on_send_error,
+            BaseCommand.CLOSE_PRODUCER: self._on_close_producer,
+            BaseCommand.CLOSE_CONSUMER: self._on_close_consumer,
+            BaseCommand.ACK_RESPONSE: self._on_ack_response,
+            BaseCommand.ACTIVE_CONSUMER_CHANGE: self._on_active_change,
+            BaseCommand.REACHED_END_OF_TOPIC: self._on_end_of_topic,
+            BaseCommand.WATCH_TOPIC_UPDATE: self._on_topics,
             **self._sign_in.commands,
-            **self._attached.commands,
         }
 
     async def open(self, timeout_s: float) -> None:
@@ -158,14 +199,14 @@ class Connection(asyncio.BufferedProtocol):
         return await self._requests.ask(build, self.write, timeout_s, postponed)
 
     def fail(self, request_id: int, error: MagnetarError) -> None:
-        """Raise an error to who waits for an answer, since none will come."""
+        """Raise an error to the caller that awaits an answer, since none will come."""
         self._requests.failed(request_id, error)
 
     def post(self, build: Callable[[int], bytes]) -> None:
         """Send a request, and do not wait for the answer."""
         self.write(build(self._requests.next_id()))
 
-    def detach(self, among: dict[int, S], owner_id: int, close: Callable[[int], bytes]) -> None:
+    def detach(self, among: dict[int, C], owner_id: int, close: Callable[[int], bytes]) -> None:
         """Take a producer or consumer out; send ``close`` unless the broker has closed it."""
         if among.pop(owner_id, None) is not None:
             self.post(close)
@@ -199,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
     async def close(self) -> None:
         """Send what was written, then close the socket, after a second at the latest."""
         self.flush()
-        self.on_lost = _nobody
+        self.on_lost = _ignore
         self._end(ConnectionLost("the client closed the connection"))
         if self._transport is None:
             return
@@ -213,7 +254,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def leave(self, error: MagnetarError) -> None:
         """As ``abort``, for a reason of the client's own: the broker is not lost."""
-        self.on_lost = _nobody
+        self.on_lost = _ignore
         self.abort(error)
 
     def abort(self, error: MagnetarError) -> None:
@@ -314,15 +355,58 @@ class Connection(asyncio.BufferedProtocol):
         success = frame.command.producer_success
         if success.producer_ready:
             self._requests.answered(success.request_id, frame)
-        else:  # It waits in line for its topic, and is answered again when it is its turn.
+        else:  # It is queued for its topic, and is answered again when it is its turn.
             self._requests.postponed(success.request_id)
 
-    def _on_dead(self) -> None:
-        self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
+    def _on_send_error(self, frame: Frame) -> None:
+        producer = self.producers.get(frame.command.send_error.producer_id)
+        if producer is not None:
+            producer.on_send_error(frame)
 
-    def _on_idle(self) -> None:
-        log.info("connection.idle broker=%s", self.endpoint.physical)
-        self.leave(ConnectionLost("the connection was idle"))
+    def _on_close_producer(self, frame: Frame) -> None:
+        producer = self.producers.pop(frame.command.close_producer.producer_id, None)
+        if producer is not None:
+            producer.on_detached(self, None)
+
+    def _on_close_consumer(self, frame: Frame) -> None:
+        consumer = self.consumers.pop(frame.command.close_consumer.consumer_id, None)
+        if consumer is not None:
+            consumer.on_detached(self, None)
+
+    def _on_ack_response(self, frame: Frame) -> None:
+        response = frame.command.ackResponse
+        refused = response.HasField("error")
+        error = from_code(response.error, response.message) if refused else None
+        consumer = self.consumers.get(response.consumer_id)
+        if consumer is not None:
+            consumer.on_ack_response(response.request_id, error)
+
+    def _on_active_change(self, frame: Frame) -> None:
+        consumer = self.consumers.get(frame.command.active_consumer_change.consumer_id)
+        if consumer is not None:
+            consumer.on_active_change(frame)
+
+    def _on_end_of_topic(self, frame: Frame) -> None:
+        consumer = self.consumers.get(frame.command.reachedEndOfTopic.consumer_id)
+        if consumer is not None:
+            consumer.on_end_of_topic()
+
+    def _on_topics(self, frame: Frame) -> None:
+        watcher = self.watchers.get(frame.command.watchTopicUpdate.watcher_id)
+        if watcher is not None:
+            watcher.on_topics(frame)
+
+    def _used(self) -> bool:
+        return bool(self.producers or self.consumers or self.watchers or len(self._requests))
+
+    def _on_liveness(self, verdict: Verdict) -> None:
+        if verdict is Verdict.PING:
+            self.write(ping())
+        elif verdict is Verdict.DEAD:
+            self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
+        else:
+            log.info("connection.idle broker=%s", self.endpoint.physical)
+            self.leave(ConnectionLost("the connection was idle"))
 
     def _end(self, error: MagnetarError) -> None:
         if self._cause is not None:
@@ -334,11 +418,15 @@ class Connection(asyncio.BufferedProtocol):
         if self._handshake.connected:
             self.on_lost(error)
         self._requests.fail_all(error)
-        self._attached.lost(error)
+        for each in (*self.producers.values(), *self.consumers.values(), *self.watchers.values()):
+            each.on_detached(self, error)
+        self.producers.clear()
+        self.consumers.clear()
+        self.watchers.clear()
 
 
-def _nobody(_: MagnetarError) -> None:
-    """Nobody wants to know that the connection ended."""
+def _ignore(_: MagnetarError) -> None:
+    """Do nothing about the end of a connection."""
 
 
 def position_of(message_id: MessageIdData) -> Position:

@@ -1,10 +1,19 @@
-"""Whether the broker of a connection is alive, and whether anybody uses the connection."""
+"""Whether the broker of a connection is alive, and whether the connection is in use."""
 
 import asyncio
 from collections.abc import Callable
+from enum import Enum, auto
 
 from magnetar.clock import Clock
 from magnetar.wire.keepalive import KeepAlive
+
+
+class Verdict(Enum):
+    """What a look at the connection has found."""
+
+    PING = auto()  # The broker has been silent: it is to be sent a PING.
+    DEAD = auto()  # It has not answered the PING.
+    IDLE = auto()  # The connection was not used for too long.
 
 
 class Liveness:
@@ -19,13 +28,11 @@ class Liveness:
         clock: Clock,
         *,
         used: Callable[[], bool],
-        ping: Callable[[], None],
-        dead: Callable[[], None],
-        idle: Callable[[], None],
+        tell: Callable[[Verdict], None],
     ) -> None:
-        """``dead`` or ``idle`` is called, once, and then nothing more.
+        """``tell`` gets what was found; after DEAD or IDLE the timer has ended.
 
-        ``idle``: nobody has ``used`` the connection for ``idle_max_s`` seconds; 0 is never.
+        IDLE: the connection was not ``used`` for ``idle_max_s`` seconds; 0 is never.
         """
         self._keep_alive = KeepAlive(interval_s, clock.now())
         self.received = self._keep_alive.received
@@ -33,14 +40,12 @@ class Liveness:
         self._idle_since: float | None = None
         self._clock = clock
         self._used = used
-        self._ping = ping
-        self._dead = dead
-        self._idle = idle
+        self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
     def keep(self) -> None:
-        """Do not take it for idle yet: somebody is about to use it."""
+        """Do not take it for idle yet: it is about to be used."""
         self._idle_since = None
 
     def watch(self) -> None:
@@ -56,16 +61,16 @@ class Liveness:
     def _tick(self) -> None:
         verdict = self._keep_alive.tick(self._clock.now())
         if verdict == "close":
-            self._dead()
+            self._tell(Verdict.DEAD)
         elif self._idle_too_long():
-            self._idle()
+            self._tell(Verdict.IDLE)
         else:
             if verdict == "ping":
-                self._ping()
+                self._tell(Verdict.PING)
             self.watch()
 
     def _idle_too_long(self) -> bool:
-        """Looked at as often as the broker's keep-alive is."""
+        """Return the answer, which is found as often as the keep-alive looks."""
         if not self._idle_max_s or self._used():
             self._idle_since = None
         elif self._idle_since is None:

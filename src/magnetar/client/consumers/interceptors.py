@@ -2,14 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from magnetar.client.interception import Interception
 from magnetar.client.message import Message, entries_of
 from magnetar.model.position import MessageId, Position
-
-if TYPE_CHECKING:
-    from .receiver import Receiver
 
 
 class ConsumerInterceptor:
@@ -17,30 +14,26 @@ class ConsumerInterceptor:
 
     All is called on the client's event loop, in the order in which the interceptors were given, and
     must not wait. What an interceptor raises is logged, and the message goes on without it.
+    ``consumer`` is the ``Consumer`` or ``Reader``.
     """
 
-    def before_consume(self, consumer: "Receiver[Any]", message: Message[Any]) -> Message[Any]:
+    def before_consume(self, consumer: Any, message: Message[Any]) -> Message[Any]:
         """The message that the application gets: this one, or another of the same entry.
 
-        ``message._replace(data=...)`` makes one. Whoever receives entries whole sees no
-        interceptor.
+        ``message._replace(data=...)`` makes one. Entries that are received whole pass by.
         """
         return message
 
-    def on_acknowledge(self, consumer: "Receiver[Any]", message_id: MessageId) -> None:
+    def on_acknowledge(self, consumer: Any, message_id: MessageId) -> None:
         """The application has acknowledged a message."""
 
-    def on_acknowledge_cumulative(self, consumer: "Receiver[Any]", message_id: MessageId) -> None:
+    def on_acknowledge_cumulative(self, consumer: Any, message_id: MessageId) -> None:
         """The application has acknowledged a message and all before it."""
 
-    def on_negative_acks_send(
-        self, consumer: "Receiver[Any]", message_ids: frozenset[MessageId]
-    ) -> None:
+    def on_negative_acks_send(self, consumer: Any, message_ids: frozenset[MessageId]) -> None:
         """The broker is asked for these entries again, which the application has refused."""
 
-    def on_ack_timeout_send(
-        self, consumer: "Receiver[Any]", message_ids: frozenset[MessageId]
-    ) -> None:
+    def on_ack_timeout_send(self, consumer: Any, message_ids: frozenset[MessageId]) -> None:
         """The broker is asked for these entries again, which were not acknowledged in time."""
 
     def close(self) -> None:
@@ -50,9 +43,7 @@ class ConsumerInterceptor:
 class ConsumerInterceptors:
     """The interceptors of one consumer."""
 
-    def __init__(
-        self, interceptors: Sequence[ConsumerInterceptor], consumer: "Receiver[Any]"
-    ) -> None:
+    def __init__(self, interceptors: Sequence[ConsumerInterceptor], consumer: Any) -> None:
         self._all = Interception(interceptors, f"consumer of {consumer.topic}")
         self._consumer = consumer
 
@@ -83,7 +74,7 @@ class ConsumerInterceptors:
 
 
 class TopicInterceptors:
-    """The same for one topic: knows entries that were refused from those that come late."""
+    """The interceptors of one topic: tell entries that were refused from those that come late."""
 
     def __init__(self, interceptors: ConsumerInterceptors, partition: int) -> None:
         self.before_consume: Final = interceptors.before_consume

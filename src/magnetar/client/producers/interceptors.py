@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from magnetar.client.interception import Interception
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.position import MessageId
-
-if TYPE_CHECKING:
-    from .producer import Producer
 
 
 class ProducerInterceptor:
@@ -17,12 +14,10 @@ class ProducerInterceptor:
 
     They are called in the order in which they were given and must not wait: ``before_send`` by the
     thread that sends, all else on the client's event loop. What an interceptor raises is logged,
-    and the message goes on without it.
+    and the message goes on without it. ``producer`` is the ``Producer``.
     """
 
-    def before_send(
-        self, producer: "Producer[Any]", message: OutgoingMessage[Any]
-    ) -> OutgoingMessage[Any]:
+    def before_send(self, producer: Any, message: OutgoingMessage[Any]) -> OutgoingMessage[Any]:
         """The message to send: this one, or another in its place.
 
         Its value is what the application gave, before a schema encodes it. The object may be the
@@ -32,7 +27,7 @@ class ProducerInterceptor:
 
     def on_send_acknowledged(
         self,
-        producer: "Producer[Any]",
+        producer: Any,
         message: OutgoingMessage[Any],
         message_id: MessageId | None,
         error: Exception | None,
@@ -53,9 +48,7 @@ class ProducerInterceptor:
 class ProducerInterceptors:
     """The interceptors of one producer."""
 
-    def __init__(
-        self, interceptors: Sequence[ProducerInterceptor], producer: "Producer[Any]"
-    ) -> None:
+    def __init__(self, interceptors: Sequence[ProducerInterceptor], producer: Any) -> None:
         self._all = Interception(interceptors, f"producer of {producer.topic}")
         self._producer = producer
 

@@ -2,12 +2,9 @@
 
 import enum
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from magnetar.compat.enums import SchemaType
-
-if TYPE_CHECKING:
-    from magnetar.compat.message import Message
 
 
 class SchemaInfo(NamedTuple):
@@ -25,6 +22,20 @@ class SchemaInfo(NamedTuple):
 
     def schema(self) -> str:
         return self.definition
+
+
+class Received(Protocol):
+    """A received message, as a schema needs it."""
+
+    def data(self) -> bytes: ...
+
+    def decoded(self) -> Any: ...
+
+    def message_id(self) -> object: ...
+
+    def topic_name(self) -> str: ...
+
+    def int_schema_version(self) -> int: ...
 
 
 class Schema:
@@ -48,7 +59,7 @@ class Schema:
     def decode(self, data: bytes) -> Any:
         """The object that the bytes stand for."""
 
-    def decode_message(self, msg: "Message") -> Any:
+    def decode_message(self, msg: Received) -> Any:
         """The object that a received message stands for."""
         return self.decode(msg.data())
 

@@ -5,15 +5,12 @@ import io
 import json
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from magnetar.compat.enums import SchemaType
 
 from .definition import Record
-from .schema import Schema
-
-if TYPE_CHECKING:
-    from magnetar.compat.message import Message
+from .schema import Received, Schema
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +57,7 @@ class AvroSchema(Schema):
     def decode(self, data: bytes) -> Any:
         return self._decode_bytes(data, self._schema)
 
-    def decode_message(self, msg: "Message") -> Any:
+    def decode_message(self, msg: Received) -> Any:
         """The record of a message, by the schema it was written with where that can be had."""
         try:
             return msg.decoded()

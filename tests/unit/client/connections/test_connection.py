@@ -67,7 +67,14 @@ class Side:
     def on_end_of_topic(self):
         self.told.append(("end", None))
 
-    def on_detached(self, _connection, error):
+    def on_ack_response(self, request_id, error):
+        self.told.append(("acknowledged", request_id, error))
+
+    def on_topics(self, frame):
+        self.told.append(("topics", frame.command.watchTopicUpdate.new_topics))
+
+    def on_detached(self, connection, error):
+        assert isinstance(connection, Connection)
         self.told.append(("detached", error))
         self.detached.set()
 
@@ -253,15 +260,35 @@ async def test_everyone_hears_of_what_concerns_them(peer, connection):
     assert not connection.consumers
 
 
-async def test_losing_it_tells_everyone_and_fails_every_request(peer, connection):
-    producer, consumer = Side(), Side()
+async def test_a_command_for_one_that_is_gone_is_ignored(peer, connection):
+    side = Side()
+    for owners in (connection.producers, connection.consumers, connection.watchers):
+        owners[1] = side
+    peer.connections[0].write(
+        replies.send_error(2, 8, NotReady("x")),
+        replies.active_consumer_change(2, active=True),
+        replies.reached_end_of_topic(2),
+        replies.ack_response(2, 7, None),
+        replies.close_producer(2),
+        replies.close_consumer(2),
+        replies.close_consumer(1),
+    )
+    await asyncio.wait_for(side.detached.wait(), 5)
+    assert side.told == [("detached", None)]
+
+
+async def test_losing_it_tells_all_once_and_fails_every_request(peer, connection):
+    producer, consumer, watcher = Side(), Side(), Side()
     connection.producers[1], connection.consumers[2] = producer, consumer
+    connection.watchers[3] = watcher
     peer.script(BaseCommand.LOOKUP, hang_up)
     with pytest.raises(ConnectionLost):
         await connection.request(lookup, 5)
     assert isinstance(producer.told[0][1], ConnectionLost)
     assert isinstance(consumer.told[0][1], ConnectionLost)
     assert connection.closed
+    connection.abort(ConnectionLost("once more"))
+    assert [len(each.told) for each in (producer, consumer, watcher)] == [1, 1, 1]
     with pytest.raises(ConnectionLost, match="closed the connection"):
         await connection.request(lookup, 5)
 

@@ -1,7 +1,9 @@
 from support.clock import LoopClock
 from support.loop import pass_time
 
-from magnetar.client.connections.liveness import Liveness
+from magnetar.client.connections.liveness import Liveness, Verdict
+
+PING, DEAD, IDLE = Verdict
 
 
 class World:
@@ -15,14 +17,12 @@ class World:
             idle_max_s,
             self.clock,
             used=lambda: self.used,
-            ping=self.note("ping"),
-            dead=self.note("dead"),
-            idle=self.note("idle"),
+            tell=self.note,
         )
         self.liveness.watch()
 
-    def note(self, what):
-        return lambda: self.told.append((what, round(self.clock.now() - self.start)))
+    def note(self, verdict):
+        self.told.append((verdict, round(self.clock.now() - self.start)))
 
 
 async def test_a_broker_that_says_nothing_between_two_pings_is_dead():
@@ -30,10 +30,10 @@ async def test_a_broker_that_says_nothing_between_two_pings_is_dead():
     await pass_time(15)
     world.liveness.received()
     await pass_time(100)
-    assert world.told == [("ping", 10), ("ping", 20), ("dead", 30)]
+    assert world.told == [(PING, 10), (PING, 20), (DEAD, 30)]
 
 
-async def test_what_nobody_uses_for_long_is_idle():
+async def test_what_is_not_used_for_long_is_idle():
     world = World(idle_max_s=15)
     await pass_time(11)
     world.liveness.received()
@@ -46,7 +46,7 @@ async def test_what_nobody_uses_for_long_is_idle():
     await pass_time(10)
     world.liveness.received()
     await pass_time(100)
-    assert world.told == [("ping", n) for n in (10, 20, 30, 40)] + [("idle", 50)]
+    assert world.told == [(PING, n) for n in (10, 20, 30, 40)] + [(IDLE, 50)]
 
 
 async def test_after_the_end_nothing_is_told():
@@ -54,4 +54,4 @@ async def test_after_the_end_nothing_is_told():
     await pass_time(11)
     world.liveness.stop()
     await pass_time(100)
-    assert world.told == [("ping", 10)]
+    assert world.told == [(PING, 10)]
