@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin scenarios crash sink spark-places functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin scenarios crash sink spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ sink: $(READY)  ## kills of a Spark stream that writes a million messages once, 
 
 spark-places: $(READY)  ## Spark behind Connect, on a standalone cluster, and declarative pipelines; some minutes
 	SPARK_PLACES=1 $(PY) -m pytest -s tests/spark/test_places.py $(ARGS)
+
+two-brokers: $(READY)  ## 200 seeds of two brokers whose bundles move and are lost at random; minutes
+	SEEDS=200 $(PY) -m pytest -n 2 tests/cluster $(ARGS)
 
 functions: $(READY)  ## nine kills of a function that counts, five of the worker of others; some minutes
 	FUNCTION_KILLS=9 WORKER_KILLS=5 $(PY) -m pytest -s tests/spark/test_function_campaign.py tests/functions $(ARGS)

@@ -9,12 +9,14 @@ from contextlib import suppress
 from functools import partial
 from random import Random
 
+import aiohttp
 import pulsar
 import pytest
 from cluster.conftest import two_brokers
 from support.loop import until
 
 from magnetar import Client, InitialPosition, SubscriptionType
+from magnetar.model.names import TopicName
 
 SEEDS = int(os.environ.get("SEEDS", "4"))
 TOPICS = 4
@@ -151,3 +153,20 @@ async def test_the_official_client_is_sent_to_the_owner_and_follows_its_bundle()
 
         assert await asyncio.wait_for(asyncio.to_thread(talk), 60) == list(range(60))
         assert owners == [here, there] * 3
+
+
+async def test_a_request_of_an_administrator_is_sent_to_the_owner():
+    path = "/admin/v2/persistent/public/default/asked/stats"
+    async with two_brokers() as pair, aiohttp.ClientSession() as http:
+        here, there = pair.brokers
+        await here.broker.registry.create(TopicName.parse("asked"))
+        async with http.get(there.web_url + path, allow_redirects=False) as answer:
+            assert (answer.status, answer.headers["Location"]) == (307, here.web_url + path)
+        async with http.get(f"{there.web_url}{path}?getPreciseBacklog=true") as answer:
+            assert (answer.status, str(answer.url)) == (
+                200,
+                f"{here.web_url}{path}?getPreciseBacklog=true",
+            )
+        lookup = f"{there.web_url}/lookup/v2/topic/persistent/public/default/asked"
+        async with http.get(lookup) as answer:
+            assert (await answer.json())["brokerUrl"] == here.service_url
