@@ -184,7 +184,7 @@ async def test_a_subscription_gets_what_it_acknowledged_once_more(broker, client
         ("x/redrive", {"dryRun": "yes"}, 400),
         ("x/redrive", {"ttl": 5}, 400),
         ("x/redrive", {"subscription": "none"}, 404),
-        ("x/redrive", {"properties": {"a": 1}}, 412),
+        ("x/redrive", {"properties": {"a": [1]}}, 412),
         ("p/redrive", {"to": 5}, 400),
         ("x/subscription/s/replay", {"count": 5_001}, 400),
         ("x/subscription/none/replay", {}, 404),

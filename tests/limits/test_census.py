@@ -76,7 +76,8 @@ def named(tree: ast.Module) -> list[tuple[str, str]]:
         owner = outer.name if isinstance(outer, ast.ClassDef) else ""
         for node in body:
             if isinstance(node, ast.AnnAssign):
-                targets = [node.target]
+                asks = ast.unparse(node.annotation).startswith("Callable")  # It is told elsewhere.
+                targets = [] if asks else [node.target]
             else:
                 targets = node.targets if isinstance(node, ast.Assign) else []
             names = [target.id for target in targets if isinstance(target, ast.Name)]

@@ -1,4 +1,5 @@
 import json
+import sys
 from contextlib import closing
 
 import pytest
@@ -10,6 +11,13 @@ from magnetar.functions.loading import UserCode
 from magnetar.functions.values import Values
 from magnetar.model.schemas import SchemaType
 from magnetar.schemas.schema import Payload
+
+
+@pytest.fixture(autouse=True)
+def no_official_client(monkeypatch):
+    """As in a process of functions: a program that has the official client would keep it."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "pulsar"]:
+        monkeypatch.delitem(sys.modules, name)
 
 
 @pytest.fixture

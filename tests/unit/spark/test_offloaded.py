@@ -8,7 +8,7 @@ from magnetar.errors import LedgerNotFound
 from magnetar.history.message_rows import SCHEMA
 from magnetar.message.compression import CompressionType
 from magnetar.spark.columns import to_rows
-from magnetar.spark.offloaded import entries_of_file, rows_of_file
+from magnetar.spark.offloaded import _ENTRIES_AT_ONCE_MAX, entries_of_file, rows_of_file
 from magnetar.spark.stitching import LedgerCopy
 
 
@@ -48,3 +48,10 @@ def test_the_messages_of_a_file_are_those_of_its_rows(tmp_path):
     (rows,) = rows_of_file(copy, SCHEMA, 1000)
     assert to_rows(entries, SCHEMA).to_pylist() == rows.to_pylist()
     assert rows.num_rows == 5
+
+
+def test_a_long_file_is_read_in_pieces(tmp_path):
+    sent = [single(b"%d" % number) for number in range(_ENTRIES_AT_ONCE_MAX + 1)]
+    write(tmp_path / "7.parquet", sent)
+    pieces = list(entries_of_file(LedgerCopy(tmp_path.as_uri(), "7.parquet", {}, whole=True)))
+    assert [len(piece) for piece in pieces] == [_ENTRIES_AT_ONCE_MAX, 1]

@@ -7,7 +7,7 @@ import pytest
 from support.clock import ManualClock
 
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.cluster.topic_registry import DELETE_AGAIN_S, TopicRegistry
+from magnetar.broker.cluster.topic_registry import DELETE_AGAIN_S, DELETE_AGAIN_S_MAX, TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
@@ -246,6 +246,17 @@ async def test_a_deletion_that_cannot_be_finished_is_tried_again(opened, caplog)
     await opened.clock.advance(2 * DELETE_AGAIN_S)
     assert await opened.metadata.children(paths.DELETIONS) == []
     assert not await opened.topic_exists(PLAIN)
+    assert opened.clock.sleepers == 0
+
+
+async def test_a_deletion_is_tried_again_after_so_many_seconds_at_most(opened):
+    await half_deleted(opened)
+    opened.metadata.undeletable = "/s"
+    for _ in range(20):
+        await opened.clock.advance(DELETE_AGAIN_S_MAX)
+    opened.metadata.undeletable = None
+    await opened.clock.advance(DELETE_AGAIN_S_MAX)
+    assert await opened.metadata.children(paths.DELETIONS) == []
     assert opened.clock.sleepers == 0
 
 

@@ -30,7 +30,9 @@ async def stored(partitioned_client, count):
 
 
 async def test_one_producer_sends_to_all_partitions(partitioned_client):
-    producer = await partitioned_client.create_producer("t", batch_messages_max=2, name="me")
+    producer = await partitioned_client.create_producer(
+        "t", batch_messages_max=2, batch_delay_s=60, name="me"
+    )
     assert producer.topic == "persistent://public/default/t"
     assert producer.name == "me"
     assert producer.connected

@@ -157,7 +157,7 @@ def test_mistakes_are_named(run):
     assert "neither latest" in run("read", "x", "-m", "yesterday", code=2)
     assert "name=value" in run("produce", "x", "-m", "a", "-p", "b", code=2)
     assert "none: No such file" in run("produce", "x", "-f", "none", code=2)
-    with pytest.raises(NotFound, match=r"^no/such/topic: Namespace not found$"):
+    with pytest.raises(NotFound, match=r"^Namespace not found: persistent://no/such/topic$"):
         run("produce", "no/such/topic", "-m", "a")
 
 
