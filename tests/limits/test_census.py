@@ -16,6 +16,7 @@ SOURCE = ROOT / "src" / "magnetar"
 TESTS = ROOT / "tests"
 DOCUMENT = ROOT / "docs" / "limits.md"
 ROOMS = (
+    "auth",
     "broker",
     "client",
     "functions",
@@ -23,6 +24,7 @@ ROOMS = (
     "message",
     "model",
     "pipelines",
+    "rest",
     "schemas",
     "spark",
     "storage",

@@ -21,7 +21,13 @@ BODIES_OF_THE_MOMENT = re.compile("/brokers/version$|/backlogSize$|/metrics/")
 SUBSCRIPTION = re.compile(r"for subscription \S+")
 HEADERS_OF_THE_MOMENT = re.compile("X-Pulsar-(Message-ID|publish-time|producer-name|batch-size)")
 NEWER = {"topicCreationTimeStamp", "lastPublishTimeStamp"}  # Pulsar has them since 4.1.
-OURS = {"blockedReason", "blockedSince", "oldestBacklogMessageSubscriptionName", "msgDropCounter"}
+OURS = {
+    "blockedReason",
+    "blockedSince",
+    "msgDropCounter",
+    "oldestBacklogMessageSubscriptionName",
+    "producersHeldSince",
+}
 ONLY_WITH_TLS = {"brokerUrlTls", "httpUrlTls"}  # The C++ client needs them to be there.
 POSITION = re.compile(r"-?\d+:-?\d+(:-?\d+)?|\[(\(\d+:-?\d+\.\.\d+:\d+\],?)+\]")
 
