@@ -22,7 +22,7 @@ import psutil
 import magnetar.broker.assemble.broker  # noqa: F401 - a broker's memory is part of the figure
 from bench.machine import describe
 from magnetar.broker.dispatch.delayed import RECENT_MAX
-from magnetar.broker.topics.delayed_delivery import DelayedDelivery
+from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.local.store import LocalLedgerStore

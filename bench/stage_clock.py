@@ -16,7 +16,7 @@ from typing import Any, Final
 from magnetar.broker.connection import Connection
 from magnetar.broker.outbox import Outbox
 from magnetar.broker.session import Session
-from magnetar.broker.topics.topic_writer import TopicWriter
+from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.message.send_run import SendRun
 from magnetar.storage.ledger.local.log_thread import LogThread
 from magnetar.tools import cli

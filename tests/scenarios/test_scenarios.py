@@ -18,12 +18,14 @@ from support.loop import until_idle
 from unit.broker.topics.conftest import ClientEnd, entry
 from unit.storage.managed_ledger.logs import append
 
-from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.broker.topics.non_persistent_dispatch import PassingRun
-from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.features.topic_rates import TopicRates
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.topic_rates import TopicRates
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.non_persistent_dispatch import PassingRun
+from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
+    NonPersistentSubscription,
+)
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.errors import MagnetarError
 from magnetar.message.entry import checksum
 from magnetar.message.entry_traits import traits_of

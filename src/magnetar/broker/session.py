@@ -20,9 +20,9 @@ from .outbox import Outbox
 from .pending_publishes import PendingPublishes
 from .read_pause import PauseReason, ReadPause
 from .shared_frames import SharedFrames
-from .topics.consumer import Consumer
-from .topics.producer import Producer
-from .topics.subscription import Subscription
+from .topics.publishing.producer import Producer
+from .topics.subscriptions.consumer import Consumer
+from .topics.subscriptions.subscription import Subscription
 from .topics.topic import Topic
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from magnetar.broker.admin.stats import instant
-from magnetar.broker.topics import deduplication
-from magnetar.broker.topics.persistent_subscription import REPLICATED
+from magnetar.broker.topics.features import deduplication
+from magnetar.broker.topics.subscriptions.persistent_subscription import REPLICATED
 from magnetar.model.position import Position
 from magnetar.storage.codec.json_object import position
 from magnetar.storage.codec.ledger_list import SealedLedger

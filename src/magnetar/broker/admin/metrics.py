@@ -21,7 +21,7 @@ from magnetar.broker.admin.rates import (
     subscription_part,
 )
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import MagnetarError

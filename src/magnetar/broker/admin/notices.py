@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from magnetar.broker.admin.vitals import Vitals
-from magnetar.broker.topics.diagnosis_facts import counted
+from magnetar.broker.topics.diagnosis.facts import counted
 
 RECENT_S: Final = 60.0
 """A full disk takes a small write now and then: a failure is told for so long all the same."""

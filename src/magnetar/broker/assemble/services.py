@@ -16,8 +16,8 @@ from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
-from magnetar.broker.topics.deletions import Deletions
-from magnetar.broker.topics.shared_rates import SharedRates
+from magnetar.broker.topics.features.shared_rates import SharedRates
+from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths

@@ -18,8 +18,8 @@ from magnetar.broker.authorization.authorization_service import (
 from magnetar.broker.resources import Resources
 from magnetar.broker.session import Session
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.consumer import Consumer
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAuthorized, TenantNotFound

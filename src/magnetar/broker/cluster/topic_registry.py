@@ -15,11 +15,11 @@ from uuid import uuid4
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
-from magnetar.broker.topics.deletions import Deletions
+from magnetar.broker.topics.features.shared_rates import SharedRates
+from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.clock import Clock

@@ -4,8 +4,9 @@ The stats of a subscription show it as ``blockedReason``. To add a reason:
 
 1. Add a line to ``Why``: a whole sentence. What it names is a field of ``Blocked``.
 2. Answer it where it is known. What holds up the subscription as a whole (a rate, a read) goes into
-   ``reasons`` of ``broker/topics/dispatch_blocked.py``, whose first answer is the one that is told;
-   what concerns entries and consumers (a slot, permits) into ``blocked`` of the strategy.
+   ``reasons`` of ``broker/topics/subscriptions/dispatch_blocked.py``, whose first answer is the
+   one that is told; what concerns entries and consumers (a slot, permits) into ``blocked`` of the
+   strategy.
 3. Tell it in ``tests/scenarios``: the command ``why`` prints the sentence.
 """
 

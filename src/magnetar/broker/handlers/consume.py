@@ -8,8 +8,8 @@ from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import OpenConsumer, Session
-from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.broker.topics.topic import storing
 from magnetar.errors import (
     ConsumerNotFound,

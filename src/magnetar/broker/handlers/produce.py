@@ -7,8 +7,8 @@ from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
-from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Claim
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest, Claim
 from magnetar.errors import (
     ChecksumMismatch,
     InvalidValue,

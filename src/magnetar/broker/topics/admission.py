@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
-from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.subscribe_throttle import SubscribeThrottle
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.features.subscribe_throttle import SubscribeThrottle
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.errors import (
     ConsumerBusy,
     InvalidValue,

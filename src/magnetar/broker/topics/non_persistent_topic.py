@@ -5,17 +5,19 @@ from collections.abc import Mapping, Sequence
 
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.non_persistent_dispatch import PassingRun
-from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
-from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
-from magnetar.broker.topics.publish_throttle import PublishThrottle
-from magnetar.broker.topics.subscription import Subscription
-from magnetar.broker.topics.subscription_names import check_subscription_name
+from magnetar.broker.topics.features.publish_throttle import PublishThrottle
+from magnetar.broker.topics.features.topic_rates import TopicRates, limited
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.publishing.topic_producers import TopicProducers
+from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.subscriptions.non_persistent_dispatch import PassingRun
+from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
+    NonPersistentSubscription,
+)
+from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_context import TopicContext
-from magnetar.broker.topics.topic_producers import TopicProducers
-from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.errors import (
     ConsumerBusy,
     MagnetarError,

@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Mapping
 
-from magnetar.broker.topics import backlog_limits, log_positions, termination
 from magnetar.broker.topics.admission import Admission
-from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.compaction import TopicCompaction
-from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription, own
-from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
-from magnetar.broker.topics.publish_throttle import PublishThrottle
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.features.compaction import TopicCompaction
+from magnetar.broker.topics.features.publish_throttle import PublishThrottle
+from magnetar.broker.topics.features.topic_offload import TopicOffload
+from magnetar.broker.topics.log import backlog_limits, log_positions, termination
+from magnetar.broker.topics.log.backlog import BacklogCount
+from magnetar.broker.topics.log.topic_log import TopicLog
+from magnetar.broker.topics.log.topic_upkeep import TopicUpkeep
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.publishing.topic_producers import TopicProducers
+from magnetar.broker.topics.publishing.topic_writer import TopicWriter
+from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.topic_features import TopicFeatures
-from magnetar.broker.topics.topic_log import TopicLog
-from magnetar.broker.topics.topic_offload import TopicOffload
-from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
-from magnetar.broker.topics.topic_upkeep import TopicUpkeep
-from magnetar.broker.topics.topic_writer import TopicWriter
 from magnetar.errors import TopicClosed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName

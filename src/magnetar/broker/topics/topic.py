@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.compaction import TopicCompaction
-from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
-from magnetar.broker.topics.publish_throttle import PublishThrottle
-from magnetar.broker.topics.subscription import Subscription
-from magnetar.broker.topics.topic_log import TopicLog
-from magnetar.broker.topics.topic_offload import TopicOffload
-from magnetar.broker.topics.topic_upkeep import TopicUpkeep
+from magnetar.broker.topics.features.compaction import TopicCompaction
+from magnetar.broker.topics.features.publish_throttle import PublishThrottle
+from magnetar.broker.topics.features.topic_offload import TopicOffload
+from magnetar.broker.topics.log.backlog import BacklogCount
+from magnetar.broker.topics.log.topic_log import TopicLog
+from magnetar.broker.topics.log.topic_upkeep import TopicUpkeep
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest
+from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.errors import NotAllowed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName

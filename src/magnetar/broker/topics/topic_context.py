@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from magnetar.broker.topics.compaction import TopicCompaction
+from magnetar.broker.topics.features.compaction import TopicCompaction
+from magnetar.broker.topics.features.shared_rates import SharedRates
+from magnetar.broker.topics.features.topic_offload import OFFLOADS_AT_ONCE_MAX, TopicOffload
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.shared_rates import SharedRates
-from magnetar.broker.topics.topic_offload import OFFLOADS_AT_ONCE_MAX, TopicOffload
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName

@@ -6,16 +6,16 @@ place for it, and does nothing for it when something is published.
 
 from collections.abc import Callable
 
-from magnetar.broker.topics.compaction import TopicCompaction, bytes_to_compact
-from magnetar.broker.topics.deduplication import CURSOR
-from magnetar.broker.topics.publish_throttle import Publish
+from magnetar.broker.topics.features.compaction import TopicCompaction, bytes_to_compact
+from magnetar.broker.topics.features.deduplication import CURSOR
+from magnetar.broker.topics.features.publish_throttle import Publish
+from magnetar.broker.topics.features.topic_deduplication import TopicDeduplication
+from magnetar.broker.topics.features.topic_offload import TopicOffload
+from magnetar.broker.topics.features.topic_rates import TopicRates, limited
+from magnetar.broker.topics.publishing.topic_producers import TopicProducers
+from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.broker.topics.topic_context import TopicContext
-from magnetar.broker.topics.topic_deduplication import TopicDeduplication
-from magnetar.broker.topics.topic_offload import TopicOffload
-from magnetar.broker.topics.topic_producers import TopicProducers
-from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
-from magnetar.broker.topics.topic_writer import TopicWriter
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR

@@ -1,12 +1,14 @@
 """A snapshot of a topic's counters, for whoever shows them. Reading changes nothing."""
 
 from magnetar.broker.dispatch.key_shared import KeyShared
-from magnetar.broker.topics.consumer import Consumer
-from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.persistent_topic import PersistentTopic
-from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.subscription import Subscription, key_shared_mode
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.subscriptions.consumer import Consumer
+from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
+    NonPersistentSubscription,
+)
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.subscriptions.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.policies import NO_POLICIES
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats

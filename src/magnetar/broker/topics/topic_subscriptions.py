@@ -3,18 +3,18 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from magnetar.broker.topics import log_positions
 from magnetar.broker.topics.admission import Admission
-from magnetar.broker.topics.backlog import BacklogCount, count_backlog
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.deduplication import CURSOR
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription, own
-from magnetar.broker.topics.subscription import Subscription
-from magnetar.broker.topics.subscription_names import check_subscription_name
-from magnetar.broker.topics.termination import terminated_at
+from magnetar.broker.topics.features.deduplication import CURSOR
+from magnetar.broker.topics.features.topic_rates import TopicRates
+from magnetar.broker.topics.log import log_positions
+from magnetar.broker.topics.log.backlog import BacklogCount, count_backlog
+from magnetar.broker.topics.log.termination import terminated_at
+from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_context import TopicContext
-from magnetar.broker.topics.topic_rates import TopicRates
 from magnetar.errors import (
     ConsumerBusy,
     Fenced,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from magnetar.broker.session import OpenConsumer, Session
-from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.errors import MagnetarError
 from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun

@@ -3,7 +3,7 @@ from support.clock import ManualClock
 from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.admin.rates import INTERVAL_S, TOPICS_PER_TURN
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.model.subscriptions import SubscriptionType
 
 

@@ -27,7 +27,7 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.policies import PolicySettings
-from magnetar.broker.topics.deletions import Deletions
+from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.loop_iteration import LoopIteration

@@ -6,7 +6,7 @@ from unit.broker.admin.world import SilentEnd, open_world
 from magnetar.auth.authorization import AuthorizationRules
 from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.broker.authorization.revocation import Revocation
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_values import SubscriptionAuthMode
 from magnetar.model.records import TenantInfo

@@ -12,7 +12,7 @@ from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.settings.policies import PolicySettings
-from magnetar.broker.topics.deletions import Deletions
+from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, NotAllowed, TopicClosed, TopicNotFound, WriteFailed

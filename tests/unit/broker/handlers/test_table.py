@@ -3,7 +3,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from unit.broker.peer import TOPIC
 
 from magnetar.broker.resources import Resources
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.proto import PulsarApi_pb2 as pb
 
 BY_BROKERS = {

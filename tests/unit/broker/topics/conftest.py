@@ -8,10 +8,10 @@ from support.loop import until
 
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings.policies import PolicySettings
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.clock import SystemClock
 from magnetar.loop_iteration import LoopIteration

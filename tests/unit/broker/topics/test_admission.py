@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.admission import Admission
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.errors import (
     ConsumerBusy,
     LimitReached,

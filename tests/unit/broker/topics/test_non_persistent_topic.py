@@ -2,7 +2,7 @@
 
 import pytest
 
-from magnetar.broker.topics.producer_access import AccessRequest
+from magnetar.broker.topics.publishing.producer_access import AccessRequest
 from magnetar.errors import (
     ConsumerAssignFailed,
     ConsumerBusy,

@@ -9,8 +9,8 @@ from support.loop import until
 from support.offloading import MemoryOffloader
 
 from magnetar.broker.dispatch.blocked import STILL_S
-from magnetar.broker.topics.persistent_subscription import REPLICATED
-from magnetar.broker.topics.producer_access import AccessRequest
+from magnetar.broker.topics.publishing.producer_access import AccessRequest
+from magnetar.broker.topics.subscriptions.persistent_subscription import REPLICATED
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policy_values import (

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Final
 
-from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message import compression, metadata
 from magnetar.message.metadata import ChunkPlace

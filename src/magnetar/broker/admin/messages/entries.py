@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.model.position import EARLIEST, Position
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.model.position import Position
 

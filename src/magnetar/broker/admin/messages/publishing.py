@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, TopicClosed

@@ -11,9 +11,9 @@ from typing import Final
 
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.log.topic_log import TopicLog
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
-from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, TopicClosed
 from magnetar.model.names import TopicName

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final
 
 from magnetar.broker.admin.events import event_of
-from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.model.names import TopicName

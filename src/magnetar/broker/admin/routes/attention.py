@@ -8,7 +8,7 @@ from magnetar.broker.admin.notices import notices
 from magnetar.broker.admin.routes.visible_namespaces import may_see, may_see_all
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.dispatch.blocked import Why
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.names import NamespaceName
 from magnetar.rest.exchange import Reply, Request, shown

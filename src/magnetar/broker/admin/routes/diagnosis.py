@@ -8,15 +8,15 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.topics.diagnosis import diagnose
-from magnetar.broker.topics.diagnosis_facts import Facts, Finding, HeldBack, Severity
-from magnetar.broker.topics.subscription import Subscription
-from magnetar.broker.topics.subscription_view import (
+from magnetar.broker.topics.diagnosis.diagnosis import diagnose
+from magnetar.broker.topics.diagnosis.facts import Facts, Finding, HeldBack, Severity
+from magnetar.broker.topics.diagnosis.subscription_view import (
     ConsumerView,
     SubscriptionView,
     furthest_behind,
     subscription_view,
 )
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import MagnetarError, SubscriptionNotFound
 from magnetar.model.names import TopicName

@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned, topics_of
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection

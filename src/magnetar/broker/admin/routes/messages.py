@@ -14,8 +14,8 @@ from magnetar.broker.admin.messages.tail import Tail
 from magnetar.broker.admin.messages.wanted import Wanted, time_ms
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
+from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.topic import StoredTopic
-from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import jackson
 from magnetar.model.names import TopicName

@@ -17,7 +17,7 @@ from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.routes.messages import wanted_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
 from magnetar.model import jackson

@@ -19,7 +19,7 @@ from magnetar.broker.admin.routes.redrive import (
 )
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.names import TopicName

@@ -7,8 +7,8 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin import message_headers
 from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.topic import storing
-from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.model.position import EARLIEST, Position
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection

@@ -5,8 +5,8 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.topics.persistent_subscription import REPLICATED
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import REPLICATED
+from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
 from magnetar.model.names import TopicName

@@ -6,7 +6,7 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_info, internal_stats
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.topics.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName

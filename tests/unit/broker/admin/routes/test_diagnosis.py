@@ -12,7 +12,7 @@ from support.clock import ManualClock
 
 from magnetar import Client, InitialPosition, OutgoingMessage, SubscriptionType
 from magnetar.broker.admin import overview
-from magnetar.broker.topics import diagnosis_publishing
+from magnetar.broker.topics.diagnosis import publishing as diagnosis_publishing
 from magnetar.errors import IncompatibleSchema
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.schemas import Int32Schema, StringSchema

@@ -3,7 +3,7 @@
 import pytest
 from unit.broker.admin.world import SilentEnd
 
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.clock import SystemClock
 from magnetar.model.subscriptions import SubscriptionType
 

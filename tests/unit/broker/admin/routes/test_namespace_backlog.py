@@ -1,7 +1,7 @@
 import pytest
 from unit.broker.admin.world import SilentEnd
 
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.model.subscriptions import SubscriptionType

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from unit.broker.admin.world import SilentEnd
 
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.model.subscriptions import SubscriptionType
 
 ALL = "/admin/v2/non-persistent/public/default"

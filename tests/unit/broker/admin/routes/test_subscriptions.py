@@ -5,9 +5,9 @@ from unit.broker.admin.world import SilentEnd, open_world
 from unit.broker.peer import Peer
 
 from magnetar.broker.settings.policies import PolicySettings
-from magnetar.broker.topics.backlog import count_backlog
-from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.broker.topics.log_positions import SKIPPED_AT_ONCE_MAX
+from magnetar.broker.topics.log.backlog import count_backlog
+from magnetar.broker.topics.log.log_positions import SKIPPED_AT_ONCE_MAX
+from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
 from magnetar.broker.topics.topic_subscriptions import ABANDONED_AFTER_S
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.local_broker import LocalBroker

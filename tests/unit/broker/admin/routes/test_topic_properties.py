@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.topics.producer_access import TOPIC_EPOCH
+from magnetar.broker.topics.publishing.producer_access import TOPIC_EPOCH
 
 ALL = "/admin/v2/persistent/public/default"
 PLAIN, PARTS = f"{ALL}/x/properties", f"{ALL}/p/properties"

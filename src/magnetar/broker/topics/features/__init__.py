@@ -1,0 +1,1 @@
+"""What few topics have: limits on rates, deduplication, compaction, offloading."""

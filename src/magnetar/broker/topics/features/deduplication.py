@@ -1,0 +1,141 @@
+"""Deduplication of one topic: what a producer sends again is answered, and not stored again.
+
+The highest sequence ids are kept with a cursor of its own, as its properties: a snapshot, which
+holds for everything up to its mark. When a topic is loaded, the entries behind it tell the rest.
+Like every cursor it keeps what lies behind its mark from being deleted.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.clock import Clock
+from magnetar.errors import CorruptEntry, MagnetarError
+from magnetar.message import metadata
+from magnetar.message.send_run import SendRun
+from magnetar.model.policies import Policies
+from magnetar.model.position import LATEST, Position
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+CURSOR: Final = "pulsar.dedup"
+"""It is no subscription: nobody can use it, and it is in no list of them."""
+
+READ_ENTRIES_MAX: Final = 1_000
+"""Entries that are looked at before others are served."""
+
+_READ_BYTES_MAX: Final = 5 * 1024 * 1024
+
+
+class Duplicates:
+    """Sends that were taken before, in line behind what they repeat: that may fail yet."""
+
+    __slots__ = ("_producer", "_run")
+
+    def __init__(self, producer: Producer, run: SendRun) -> None:
+        self._producer = producer
+        self._run = run
+
+    def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
+        """What was before them in the line is durable, and they with it."""
+        self._producer.stored_before(self._run)
+
+    def refused(self, run: SendRun, error: MagnetarError) -> None:
+        self._producer.refused(self._run, error)
+
+    def dropped(self, run: SendRun) -> None:
+        self._producer.dropped(self._run)
+
+
+class Deduplication:
+    """Knows the duplicates of one topic while that deduplicates. Snapshots begin with ``start``."""
+
+    def __init__(
+        self,
+        ledger: ManagedLedger,
+        attached: Mapping[str, Producer],
+        *,
+        settings: TopicSettings,
+        policies: Policies,
+        clock: Clock,
+    ) -> None:
+        self.ids = SequenceIds()
+        self.policies = policies
+        self._ledger = ledger
+        self._attached = attached
+        self._settings = settings
+        self._clock = clock
+        self._cursor: Cursor | None = None  # Not before ``start`` has ended.
+        self._known_to = ledger.last_position  # All up to there is in ``ids``,
+        self._unsaved = 0  # and of that so many entries are in no snapshot.
+        self._saved_at = clock.now()
+
+    @property
+    def started(self) -> bool:
+        return self._cursor is not None
+
+    async def start(self) -> None:
+        """Open the cursor, and learn what was stored before. Raises what the stores raise."""
+        upto = self._ledger.last_position
+        cursor = await self._ledger.open_cursor(CURSOR, LATEST)
+        self.ids.restore(cursor.properties)
+        position = self._ledger.next_position(cursor.mark)
+        while position <= upto:
+            run = await self._ledger.read(position, READ_ENTRIES_MAX, _READ_BYTES_MAX)
+            if run is None:
+                break
+            for entry in run.data:
+                self._learn(entry)
+            self._unsaved += len(run.data)
+            position = Position(run.ledger_id, run.last_entry_id + 1)
+            await self._clock.sleep(0)
+        self._cursor = cursor
+        self._snapshot_if_due()
+
+    def stored(self, runs: list[tuple[Producer | Duplicates, SendRun]], last: Position) -> None:
+        """What was appended together is durable, up to ``last``."""
+        for producer, run in runs:
+            if isinstance(producer, Producer):
+                self.ids.stored(producer.name, run)
+                self._unsaved += len(run.data)
+        self._known_to = last
+        self._snapshot_if_due()
+
+    async def maintain(self) -> None:
+        """Take a snapshot if it is time, and forget producers that are gone for long."""
+        idle_s = self._settings.deduplication_idle_minutes * 60
+        expired = self.ids.expire(self._attached, self._clock.now(), idle_s)
+        interval_s = self.policies.deduplication_snapshot_interval_s
+        if interval_s and self._unsaved and self._clock.now() - self._saved_at >= interval_s:
+            self.snapshot()
+        if expired and self._cursor is not None:
+            await self._cursor.set_properties(self._snapshot())
+
+    def snapshot(self) -> None:
+        """Have all that is known saved soon, with the cursor."""
+        if self._cursor is not None and self._unsaved:
+            self._cursor.properties = self._snapshot()
+            self._cursor.acknowledge_cumulative(self._known_to)
+            self._unsaved = 0
+            self._saved_at = self._clock.now()
+
+    def _snapshot_if_due(self) -> None:
+        """As often as the cursor is saved, if there are enough entries for it."""
+        if self._unsaved < self._settings.deduplication_entries_interval:
+            return
+        if self._cursor is not None and self._cursor.saved:
+            self.snapshot()
+
+    def _snapshot(self) -> dict[str, str]:
+        producers_max = self._settings.deduplication_producers_max
+        return self.ids.snapshot(self._attached, producers_max)
+
+    def _learn(self, entry: bytes) -> None:
+        try:
+            name, sequence_id = metadata.published(entry)
+        except CorruptEntry:
+            return  # Nobody can read it, so nobody gets it.
+        if sequence_id is not None:
+            self.ids.found(name, sequence_id)

@@ -1,0 +1,106 @@
+"""Whether one topic deduplicates: switched on and off by its policies, and its cursor with it."""
+
+import asyncio
+import logging
+
+from magnetar.broker.topics.features.deduplication import CURSOR, Deduplication
+from magnetar.broker.topics.publishing.topic_producers import TopicProducers
+from magnetar.broker.topics.publishing.topic_writer import TopicWriter
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+class TopicDeduplication:
+    """Made for topics that deduplicate, or have the cursor of when they did."""
+
+    def __init__(
+        self,
+        topic: TopicName,
+        ledger: ManagedLedger,
+        writer: TopicWriter,
+        producers: TopicProducers,
+        *,
+        settings: TopicSettings,
+        clock: Clock,
+    ) -> None:
+        self._topic = topic
+        self._ledger = ledger
+        self._writer = writer
+        self._producers = producers
+        self._settings = settings
+        self._clock = clock
+        self._tasks = Tasks(f"deduplication of {topic}")
+        self._settling: asyncio.Task[MagnetarError | None] | None = None
+
+    def apply(self, policies: Policies) -> None:
+        """Deduplicate from the next send on, or no longer."""
+        if not policies.deduplication:
+            self._writer.deduplication = None
+        elif self._writer.deduplication is None:
+            self._writer.deduplication = Deduplication(
+                self._ledger,
+                self._producers.attached,
+                settings=self._settings,
+                policies=policies,
+                clock=self._clock,
+            )
+        else:
+            self._writer.deduplication.policies = policies
+        self._settle()
+
+    async def settled(self) -> None:
+        """Return when what was stored before is known. Raises what the stores raise."""
+        if self._settling is not None:
+            error = await asyncio.shield(self._settling)
+            if error is not None:
+                raise error
+
+    async def maintain(self) -> None:
+        """Save sequence ids if it is time. Raises what the stores raise."""
+        self._settle()
+        await self.settled()
+        if self._writer.deduplication is not None:
+            await self._writer.deduplication.maintain()
+
+    def snapshot(self) -> None:
+        """Leave little to be learned when the topic is loaded again; the log saves it.
+
+        Without any subscription the cursor alone keeps what is stored, and is left where it is.
+        """
+        if self._writer.deduplication is not None and len(self._ledger.cursors) > 1:
+            self._writer.deduplication.snapshot()
+
+    async def close(self) -> None:
+        self.snapshot()
+        await self._tasks.close()
+
+    def _settle(self) -> None:
+        if self._settling is None and not self._is_settled():
+            self._settling = self._tasks.spawn("settle", self._work())
+
+    def _is_settled(self) -> bool:
+        wanted = self._writer.deduplication
+        return wanted.started if wanted is not None else CURSOR not in self._ledger.cursors
+
+    async def _work(self) -> MagnetarError | None:
+        """Open or delete the cursor. An error is returned to whoever waits, and logged."""
+        try:
+            while not self._is_settled():
+                wanted = self._writer.deduplication
+                if wanted is not None:
+                    await wanted.start()
+                else:
+                    await self._ledger.delete_cursor(CURSOR)
+        except MagnetarError as error:
+            log.warning("deduplication.not_settled topic=%s error=%s", self._topic, error)
+            return error
+        finally:
+            self._settling = None
+        return None

@@ -1,0 +1,113 @@
+"""What time brings to a persistent topic: messages expire, backlogs exceed quotas."""
+
+import logging
+from dataclasses import dataclass
+
+from magnetar.broker.topics.features.compaction import bytes_to_compact
+from magnetar.broker.topics.log import backlog_limits, inactivity
+from magnetar.broker.topics.publishing.topic_producers import TopicProducers
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
+from magnetar.clock import Clock
+from magnetar.errors import BacklogQuotaExceeded
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.model.policy_values import BacklogQuota
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUpkeep:
+    """The upkeep of one topic. All but ``expire_to`` raise what the stores raise."""
+
+    topic: TopicName
+    ledger: ManagedLedger
+    subscriptions: TopicSubscriptions
+    producers: TopicProducers
+    policies: Policies
+    clock: Clock
+
+    async def expire(self, subscription: Subscription, before_ms: int) -> int:
+        """Acknowledge what was published before a time, in ms; return how many entries."""
+        return await backlog_limits.expire(self.ledger, own(subscription), before_ms)
+
+    def expire_to(
+        self, subscription: Subscription, position: Position, *, excluded: bool = False
+    ) -> int:
+        """Acknowledge what lies before ``position``, and it; ``excluded``: and the one after it.
+
+        Return how many entries.
+        """
+        last = self.ledger.next_position(position) if excluded else position
+        return own(subscription).expire(last)
+
+    async def expire_old(self) -> None:
+        """Acknowledge what is older than the policies let it become, for every subscription."""
+        now_ms, ttl_s = self.clock.wall_ms(), self.policies.message_ttl_s or 0
+        for subscription in self._all() if ttl_s else ():
+            await backlog_limits.expire(self.ledger, subscription, now_ms - ttl_s * 1000)
+
+    async def producers_refused(self) -> BacklogQuotaExceeded | None:
+        """Why producers are held back now; None: they are not. When that begins and ends is logged.
+
+        Asked when one comes, and with each check of the backlog.
+        """
+        return self._refused_by(await self.exceeded_quota())
+
+    def _refused_by(self, quota: BacklogQuota | None) -> BacklogQuotaExceeded | None:
+        refused = None if quota is None else backlog_limits.refusal(quota)
+        held_ms, now_ms = self.producers.held_since_ms, self.clock.wall_ms()
+        if quota is not None and refused is not None and not held_ms:
+            self.producers.held_since_ms = now_ms
+            log.warning(
+                "topic.producers_held topic=%s policy=%s limit_bytes=%d limit_s=%d",
+                self.topic,
+                "" if quota.policy is None else quota.policy.value,
+                quota.limit_bytes,
+                quota.limit_time_s,
+            )
+        elif refused is None and held_ms:
+            self.producers.held_since_ms = 0
+            held_s = (now_ms - held_ms) / 1000
+            log.warning("topic.producers_released topic=%s held_s=%g", self.topic, held_s)
+        return refused
+
+    async def exceeded_quota(self) -> BacklogQuota | None:
+        """The quota that a backlog exceeds."""
+        return await backlog_limits.exceeded_quota(
+            self.ledger, self._all(), self.policies, self.clock.wall_ms()
+        )
+
+    async def check_backlog(self) -> None:
+        """Where a backlog exceeds its quota, disconnect producers or acknowledge the oldest."""
+        quota = await self.exceeded_quota()
+        if self._refused_by(quota) is not None:
+            self.producers.disconnect_attached()
+        elif quota is not None:
+            if quota is self.policies.backlog_quota_age:
+                self.subscriptions.age_evictions += 1
+            else:
+                self.subscriptions.size_evictions += 1
+            now_ms = self.clock.wall_ms()
+            await backlog_limits.evict(self.ledger, self._all(), self.policies, quota, now_ms)
+
+    async def drop_unused_subscriptions(self) -> None:
+        """Delete those that had no consumer for as long as the policies say."""
+        unused_max_ms = (self.policies.subscription_expiration_minutes or 0) * 60_000
+        for each in self._all() if unused_max_ms else ():
+            if each.durable and each.unused_ms(self.clock.wall_ms()) > unused_max_ms:
+                log.info("subscription.unused topic=%s name=%s", self.topic, each.name)
+                await self.subscriptions.drop(each)
+
+    def unused_max_s(self) -> float | None:
+        """It is deleted when it was idle for so long; None: it is not to be."""
+        backlogs = [each.backlog for each in self._all()]
+        to_compact = bytes_to_compact(self.ledger) if self.ledger.compacted is not None else None
+        return inactivity.unused_max_s(self.policies, backlogs, to_compact)
+
+    def _all(self) -> list[PersistentSubscription]:
+        return list(self.subscriptions.by_name.values())

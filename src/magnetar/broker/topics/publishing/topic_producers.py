@@ -1,0 +1,80 @@
+"""The producers attached to one topic."""
+
+from collections.abc import Callable
+
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.producer_access import (
+    Arrival,
+    ProducerAccess,
+    TopicProperties,
+)
+from magnetar.message.send_run import SendRun
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+
+
+class TopicProducers:
+    """Those attached, by name, and what is left of those that were."""
+
+    __slots__ = ("_access", "_kept", "_topic", "attached", "detached_chunk_count", "held_since_ms")
+
+    def __init__(self, topic: TopicName, kept: TopicProperties) -> None:
+        self.attached: dict[str, Producer] = {}
+        self.detached_chunk_count = 0
+        """Chunks from producers that have left."""
+        self.held_since_ms = 0
+        """Since when a backlog quota has held producers back; 0: none does."""
+        self._topic = topic
+        self._kept = kept
+        self._access: ProducerAccess | None = None  # Nobody ever came.
+
+    @property
+    def waiting(self) -> int:
+        """Producers that wait until they may have the topic for themselves."""
+        return 0 if self._access is None else self._access.waiting
+
+    @property
+    def access(self) -> ProducerAccess:
+        if self._access is None:
+            self._access = ProducerAccess(self._topic, self._kept, self.attached)
+        return self._access
+
+    def attach(
+        self,
+        arrival: Arrival,
+        *,
+        publish: Callable[[Producer, SendRun], None],
+        connected_at_ms: int,
+        policies: Policies,
+    ) -> Producer:
+        """Attach one that ``access`` has admitted."""
+        producer = self.attached[arrival.name] = arrival.producer(
+            publish=publish,
+            detach=self._detach,
+            connected_at_ms=connected_at_ms,
+            topic_epoch=self.access.epoch,
+            policies=policies,
+        )
+        return producer
+
+    def disconnect(self, to: BrokerAddress | None = None) -> None:
+        """Detach everybody and tell them; whoever waits looks the topic up again."""
+        if self._access is not None:
+            self._access.close()
+        self.disconnect_attached(to)
+
+    def disconnect_attached(self, to: BrokerAddress | None = None) -> None:
+        """The same for those who do not wait: they may come back, and are let in or refused."""
+        for producer in list(self.attached.values()):
+            producer.detach()
+            producer.connection.close_producer(producer.producer_id, to)
+
+    def _detach(self, producer: Producer) -> None:
+        if self.attached.get(producer.name) is producer:
+            del self.attached[producer.name]
+            if not self.attached:
+                self.attached.clear()  # A dict keeps the room it had until it is cleared.
+            self.detached_chunk_count += producer.chunk_count
+            if self._access is not None:
+                self._access.left(producer)

@@ -1,0 +1,219 @@
+"""Loop 2: what was published to one topic goes into its log, and is answered when it is durable.
+
+Everything that waits is appended at once. When the log answers, what came meanwhile is appended,
+the producers are answered, and then the subscriptions are woken.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Final
+
+from magnetar.broker.topics.features.deduplication import Deduplication, Duplicates
+from magnetar.broker.topics.publishing.joined_runs import joined
+from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, UnknownFailure
+from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
+from magnetar.model.write_counts import WriteCounts
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+log = logging.getLogger(__name__)
+
+AHEAD_MIN: Final = 64
+"""So many entries are appended although an append before them is not answered; few wait for it."""
+
+Waiting = tuple[Producer | Duplicates, SendRun]
+"""Who is answered when a run is stored; for duplicates nothing is."""
+
+
+class TopicWriter:
+    """The writer of one topic. ``failed`` is called once, when a write failed."""
+
+    __slots__ = (
+        "_at_rest",
+        "_clock",
+        "_closed",
+        "_failed",
+        "_inbox",
+        "_inbox_since",
+        "_inbox_size",
+        "_iteration",
+        "_ledger",
+        "_storing",
+        "_subscriptions",
+        "_topic",
+        "_will_store",
+        "deduplication",
+        "last_publish_ms",
+        "message_count",
+        "size_bytes",
+        "writes",
+    )
+
+    def __init__(
+        self,
+        topic: TopicName,
+        ledger: ManagedLedger,
+        subscriptions: Mapping[str, PersistentSubscription],
+        *,
+        clock: Clock,
+        iteration: LoopIteration,
+        failed: Callable[[], None],
+    ) -> None:
+        self.message_count = 0
+        self.size_bytes = 0
+        self.last_publish_ms = 0
+        self.writes: WriteCounts | None = None  # None: nothing was stored since it was loaded.
+        self.deduplication: Deduplication | None = None
+        self._topic = topic
+        self._ledger = ledger
+        self._subscriptions = subscriptions
+        self._clock = clock
+        self._iteration = iteration
+        self._failed = failed
+        self._inbox: list[Waiting] = []
+        self._inbox_size = 0  # Entries in it.
+        self._inbox_since = 0.0  # When the first of them came.
+        self._will_store = False  # At the end of an iteration.
+        # The appends under way, and when the first entry of each came.
+        self._storing: tuple[tuple[list[Waiting], float], ...] = ()
+        self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Something waits to be stored or answered."""
+        return bool(self._storing or self._inbox)
+
+    def published(self) -> tuple[int, int]:
+        """The messages and bytes that were stored."""
+        return self.message_count, self.size_bytes
+
+    def publish(self, producer: Producer, run: SendRun) -> None:
+        """Take a run; it is answered through the producer when it is durable."""
+        if self._closed:
+            producer.dropped(run)
+        elif self.deduplication is None:
+            self._take(producer, run)
+        elif duplicates := self.deduplication.ids.duplicates(producer.name, run):
+            for repeats, part in run.parted(duplicates):
+                if repeats:
+                    self._answer_in_turn(producer, part)
+                else:
+                    self._take(producer, part)
+        else:
+            self._take(producer, run)
+
+    def _take(self, producer: Producer, run: SendRun) -> None:
+        if not self._inbox_size:
+            self._inbox_since = self._clock.now()
+        self._inbox.append((producer, run))
+        self._inbox_size += len(run.data)
+        if not self._will_store and (not self._storing or self._may_store()):
+            self._will_store = True
+            self._iteration.at_end(Phase.APPEND, self._store)
+
+    def _answer_in_turn(self, producer: Producer, run: SendRun) -> None:
+        """Answer what was taken before, when all that is stored before it is answered."""
+        line = self._inbox or (self._storing[-1][0] if self._storing else None)
+        if line is None:
+            producer.stored_before(run)
+        else:
+            line.append((Duplicates(producer, run), run.part(0, 0)))
+
+    async def close(self) -> None:
+        """Take nothing more; return when all that was taken is answered."""
+        self._closed = True
+        while self.busy:
+            if self._at_rest is None:
+                self._at_rest = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._at_rest)
+
+    def abandon(self) -> None:
+        """Take nothing more, and answer nothing: what is under way may be stored or not."""
+        self._closed = True
+        for producer, run in self._take_waiting():
+            producer.dropped(run)
+        self._rest()
+
+    def _may_store(self) -> bool:
+        """Whether what waits is appended before an append under way is answered."""
+        return self._inbox_size >= AHEAD_MIN and self._ledger.takes_more
+
+    def _store(self) -> None:
+        """Append all that waits, once, unless it is little and an answer is expected."""
+        self._will_store = False
+        if not self._inbox or (self._storing and not self._may_store()):
+            return
+        runs, self._inbox, self._inbox_size = self._inbox, [], 0
+        self._storing = (*self._storing, (runs, self._inbox_since))
+        try:
+            self._ledger.append(joined(runs), self._stored)
+        except Exception as error:
+            log.exception("topic.defect topic=%s", self._topic)
+            self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
+
+    def _stored(self, ledger_id: int, entry_id: int, error: MagnetarError | None) -> None:
+        """The log answered: append what came meanwhile, answer the producers, then dispatch."""
+        if error is not None:
+            self._fail(error)
+            return
+        if not self._storing:  # An append before it failed, and everything behind that with it.
+            return
+        (runs, since), self._storing = self._storing[0], self._storing[1:]
+        if self._inbox:
+            self._store()
+        self.last_publish_ms = self._clock.wall_ms()
+        size_before, first = self.size_bytes, entry_id
+        for producer, run in runs:
+            self.message_count += run.message_count
+            self.size_bytes += run.size_bytes
+            producer.stored(run, ledger_id, entry_id)
+            entry_id += len(run.data)
+        if entries := entry_id - first:
+            if (writes := self.writes) is None:
+                writes = self.writes = WriteCounts()
+            writes.note(entries, self.size_bytes - size_before, self._clock.now() - since)
+        if self.deduplication is not None:
+            self.deduplication.stored(runs, Position(ledger_id, entry_id - 1))
+        self._dispatch()
+        if self._at_rest is not None:
+            self._rest()
+
+    def _dispatch(self) -> None:
+        for subscription in self._subscriptions.values():
+            try:
+                subscription.wake()
+            except Exception:  # A defect of ours stops neither the others nor the producers.
+                log.exception(
+                    "subscription.defect topic=%s name=%s", self._topic, subscription.name
+                )
+
+    def _fail(self, error: MagnetarError) -> None:
+        """A write failed: refuse all that waits, and take nothing more."""
+        log.error("topic.write_failed topic=%s error=%s", self._topic, error)
+        for producer, run in self._take_waiting():
+            producer.refused(run, error)
+        if not self._closed:
+            self._closed = True
+            self._failed()
+        self._rest()
+
+    def _take_waiting(self) -> list[Waiting]:
+        """All that is not answered, which nothing will be answered for from here on."""
+        storing = chain.from_iterable(runs for runs, _ in self._storing)
+        waiting = [*storing, *self._inbox]
+        self._storing, self._inbox, self._inbox_size = (), [], 0
+        return waiting
+
+    def _rest(self) -> None:
+        """Wake ``close`` when nothing is under way any more."""
+        if self._at_rest is not None and not self.busy:
+            self._at_rest.set_result(None)
+            self._at_rest = None

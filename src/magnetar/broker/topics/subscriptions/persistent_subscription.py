@@ -1,0 +1,284 @@
+"""A subscription of a persistent topic: its cursor, and the loop that delivers from it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from magnetar.broker.dispatch.entry_queue import by_ledger
+from magnetar.broker.topics.features.dispatch_throttle import DispatchThrottle
+from magnetar.broker.topics.features.topic_rates import TopicRates
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest, pending_in
+from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
+from magnetar.broker.topics.subscriptions.dispatch_loop import DispatchLoop
+from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.clock import Clock
+from magnetar.errors import Fenced
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.tasks import Tasks
+
+REPLICATED: Final = "pulsar.replicated.subscription"
+"""The property of a cursor whose subscription other clusters are to have, too: none do yet."""
+
+
+class PersistentSubscription(Subscription):
+    """One subscription of one persistent topic."""
+
+    dispatch: DispatchLoop | None
+
+    def __init__(
+        self,
+        name: str,
+        cursor: Cursor,
+        *,
+        topic: TopicName,
+        settings: TopicSettings,
+        policies: Policies,
+        tasks: Tasks,
+        clock: Clock,
+    ) -> None:
+        self.cursor = cursor
+        self._delayed: DelayedDelivery | None = None  # Of the last loop.
+        self.throttle: DispatchThrottle | None = None
+        """Where its topic has limits on rates."""
+        self.expired_count = 0
+        self.last_expired_ms = 0
+        self._left_ms = clock.wall_ms()  # When the last consumer left, or it was loaded.
+        self.ended = False
+        """Nothing more will be published: consumers hear of it once all is acknowledged."""
+        super().__init__(
+            name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
+        )
+
+    def limit_rates(self, rates: TopicRates | None, policies: Policies) -> None:
+        """Hold what it delivers to the limits of its topic and its own; ``apply`` goes on."""
+        if rates is None:
+            return
+        if self.throttle is None:
+            self.throttle = DispatchThrottle(self._tasks, self._clock)
+        self.throttle.apply(policies.dispatch_rate_of(self.name), rates)
+        if self.dispatch is not None:
+            self.dispatch.limit_rates(self.throttle or None)
+
+    @property
+    def durable(self) -> bool:
+        return self.cursor.durable
+
+    @property
+    def backlog(self) -> int:
+        return self.cursor.backlog
+
+    @property
+    def mark(self) -> Position:
+        return self.cursor.mark
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        kept = self.cursor.properties
+        return {k: v for k, v in kept.items() if k != REPLICATED} if REPLICATED in kept else kept
+
+    @property
+    def replicated(self) -> bool:
+        return REPLICATED in self.cursor.properties
+
+    async def set_properties(
+        self, properties: Mapping[str, str] | None = None, *, replicated: bool | None = None
+    ) -> None:
+        """Replace the properties, or say whether it is replicated; None leaves what there is."""
+        kept = dict(self.properties if properties is None else properties)
+        if self.replicated if replicated is None else replicated:
+            kept[REPLICATED] = "1"
+        await self.cursor.set_properties(kept)
+
+    @property
+    def awaits_entries(self) -> bool:
+        """Whether it has read all there is, and would deliver more."""
+        if self.cursor.reader.has_more or self.dispatch is None:
+            return False
+        return any(consumer.capacity > 0 for consumer in self.dispatch.strategy.receivers)
+
+    @property
+    def delayed(self) -> DelayedDelivery | None:
+        """What is held back until it is due; None where nothing ever was."""
+        return self._delayed if self.dispatch is None else self.dispatch.delayed
+
+    def wake(self) -> None:
+        """The topic grew."""
+        if self.dispatch is not None:
+            self.dispatch.wake()
+
+    def acknowledge(
+        self,
+        consumer: Consumer,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int]]] = (),
+    ) -> None:
+        for ledger_id, entry_ids in by_ledger(positions).items():
+            self.acknowledge_entries(consumer, ledger_id, entry_ids)
+        if parts and self._settings.batch_index_acks:
+            for position, words in parts:
+                self._acknowledge_part(consumer, position, words)
+
+    def acknowledge_entries(
+        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
+    ) -> None:
+        self.cursor.acknowledge_entries(ledger_id, entry_ids)
+        self._acknowledged(consumer, ledger_id, entry_ids)
+
+    def acknowledge_cumulative(
+        self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
+    ) -> None:
+        if self.type is None or not self.type.single_active:
+            return
+        if ack_set:
+            self.cursor.acknowledge_cumulative(self.cursor.previous(position))
+            if self._settings.batch_index_acks and any(ack_set):
+                self.cursor.acknowledge_batch(position, ack_set)
+        else:
+            self.cursor.acknowledge_cumulative(position)
+        consumer.totals.acked_count += 1
+        consumer.totals.last_acked_ms = self._clock.wall_ms()
+        if self.ended:
+            self._tell_end()
+
+    def redeliver(
+        self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
+    ) -> None:
+        consumer.begin_epoch(epoch)
+        if self.dispatch is not None and consumer in self.consumers:
+            self.dispatch.redeliver(consumer, positions)
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        super().flow(consumer, permits)
+        if self.ended and not self.backlog:
+            consumer.connection.send_end_of_topic(consumer.consumer_id)
+
+    def end(self) -> None:
+        """The topic has ended. Called again, it tells those again who know already."""
+        self.ended = True
+        self._tell_end()
+
+    def unused_ms(self, now_ms: int) -> int:
+        """For how long it has had no consumers."""
+        return 0 if self.consumers else now_ms - self._left_ms
+
+    def remove(self, consumer: Consumer) -> None:
+        super().remove(consumer)
+        self._left_ms = self._clock.wall_ms()
+
+    def pass_over(self, position: Position) -> None:
+        """Acknowledge everything up to ``position``, whoever holds it or waits for it."""
+        self.cursor.acknowledge_cumulative(position)
+        self.passed_over()
+
+    def passed_over(self) -> None:
+        """Entries were acknowledged by an administrator, or because they are old."""
+        if self.dispatch is not None:
+            self.dispatch.passed_over()
+        if self.ended:
+            self._tell_end()
+
+    def expire(self, position: Position) -> int:
+        """The same for what is too old; return how many entries that were."""
+        before = self.cursor.backlog
+        self.pass_over(position)
+        expired = before - self.cursor.backlog
+        if expired:
+            self.expired_count += expired
+            self.last_expired_ms = self._clock.wall_ms()
+        return expired
+
+    async def seek(
+        self, target: Callable[[], Awaitable[Position]], ack_set: list[int] | None = None
+    ) -> None:
+        """Close all consumers, and make ``target()`` the next entry to be delivered.
+
+        Raises Fenced while another seek is under way, and when the topic closes meanwhile.
+        """
+
+        async def move() -> None:
+            position = await target()
+            if self._closed:
+                raise Fenced(f"Subscription {self.name} was closed during the seek")
+            await self.cursor.reset(position, ack_set or None)
+
+        await self._moved(move)
+
+    async def replay(self, positions: Sequence[Position]) -> None:
+        """Close all consumers, and let these entries, which ascend, be delivered again.
+
+        What else is acknowledged stays so. Raises as ``seek``.
+        """
+        await self._moved(lambda: self.cursor.take_back(positions))
+
+    async def _moved(self, move: Callable[[], Awaitable[None]]) -> None:
+        if self._fenced:
+            raise Fenced("Failed to fence subscription")
+        if self._closed:
+            raise Fenced(f"Subscription {self.name} was closed: its topic is opened afresh")
+        self._fenced = True
+        try:
+            self.disconnect_all()
+            await move()
+        finally:
+            self._fenced = False
+
+    def close(self, to: BrokerAddress | None = None) -> None:
+        super().close(to)
+        if self._delayed is not None:
+            self._delayed.close()
+
+    def _end_dispatch(self) -> None:
+        self._delayed = self.delayed
+        super()._end_dispatch()
+
+    def _unacked_max(self, kind: SubscriptionType) -> int:
+        """Messages that a consumer may hold; 0: no limit."""
+        return 0 if kind.single_active else self._policies.unacked_per_consumer_max or 0
+
+    def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        totals, messages = consumer.totals, len(entry_ids)
+        if self.dispatch is not None:  # Where an active consumer gets all, entries are counted.
+            held = self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
+            messages = max(messages, held)
+        totals.acked_count += messages
+        totals.last_acked_ms = self._clock.wall_ms()
+        if self.ended:
+            self._tell_end()
+
+    def _tell_end(self) -> None:
+        """Tell the consumers that they have had everything, if they have."""
+        if not self.backlog:
+            for consumer in self.consumers:
+                consumer.connection.send_end_of_topic(consumer.consumer_id)
+
+    def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
+        self.cursor.acknowledge_batch(position, words)
+        if self.cursor.is_acknowledged(position):
+            self._acknowledged(consumer, position.ledger_id, [position.entry_id])
+        elif self.dispatch is not None:
+            left = pending_in(self.cursor.ack_set(position) or [])
+            messages = self.dispatch.acknowledged_part(consumer, position, left)
+            consumer.totals.acked_count += messages
+
+    def _new_dispatch(self, request: SubscribeRequest) -> DispatchLoop:
+        return DispatchLoop(
+            self.cursor,
+            self._strategy_for(request),
+            announce=request.type is SubscriptionType.FAILOVER,
+            delayed=self._delayed,
+            throttle=self.throttle or None,
+            settings=self._settings,
+            tasks=self._tasks,
+            clock=self._clock,
+        )
+
+
+def own(subscription: Subscription) -> PersistentSubscription:
+    """A subscription of a persistent topic as what it is."""
+    assert isinstance(subscription, PersistentSubscription), f"{subscription.name} has no cursor"
+    return subscription
