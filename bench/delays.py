@@ -25,6 +25,7 @@ from magnetar.broker.dispatch.delayed import RECENT_MAX
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -71,6 +72,7 @@ class Log:
         self._ledgers = await LocalLedgerStore.start(self._folder / "log")
         self._metadata = await SqliteMetadataStore.open(self._folder / "metadata.sqlite")
         factory = ManagedLedgerFactory(
+            codec=JsonCodec(),
             metadata=self._metadata,
             ledgers=self._ledgers,
             cache=EntryCache(0),

@@ -51,6 +51,11 @@ DOORS = {
     "random": (),
 }
 
+# The bytes of records. An entry of a compacted ledger is no record of the metadata store.
+CODEC = "magnetar.storage.codec."
+CODEC_HOMES = ("storage/codec/",)
+ENTRIES = ("encode_compacted", "decode_compacted")
+
 # What a topic is made of. Its contract says what others may ask; not every topic has a log.
 INSIDES = ("ledger", "cursor")
 INSIDES_HOMES = ("broker/topics/", "storage/")
@@ -90,3 +95,16 @@ def test_nobody_reaches_into_a_topic(inside):
         if isinstance(node, ast.Attribute) and node.attr == inside
     ]
     assert not strays, "ask the topic or the subscription: broker/topics/topic.py"
+
+
+def test_whoever_needs_the_bytes_of_a_record_is_given_a_codec():
+    strays = [
+        f"{name}:{node.lineno} {each.name}"
+        for name in files()
+        if not at_home(name, CODEC_HOMES)
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(CODEC)
+        for each in node.names
+        if each.name.startswith(("encode", "decode")) and each.name not in ENTRIES
+    ]
+    assert not strays, "call the Codec that broker/assemble/stores.py names"

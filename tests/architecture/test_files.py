@@ -63,6 +63,7 @@ TESTED_ELSEWHERE = {
     "pipelines/set_aside.py": "tests/spark/test_declared_pipelines.py",
     "pipelines/supervision.py": "tests/spark/test_declared_pipelines.py",
     "pipelines/views.py": "tests/spark/test_declared_pipelines.py",
+    "storage/codec/codec.py": "a contract: tests/contract/test_codec.py",
     "functions/worker/jobs.py": "a contract; functions/worker/spark_jobs.py satisfies it",
     "functions/worker/admin.py": "tests/functions/test_functions_api.py, with a broker",
     "functions/worker/metadata_topic.py": "tests/functions/test_functions_api.py",

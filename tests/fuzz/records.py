@@ -25,6 +25,7 @@ from magnetar.model.policy_values import (
 )
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.resource_groups import ResourceGroup
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -54,7 +55,7 @@ class Records:
 
     async def prepare(self) -> None:
         """Write what is to be changed."""
-        resources = Resources(self.metadata)
+        resources = Resources(self.metadata, codec=JsonCodec())
         await resources.ensure_defaults(*CLUSTER)
         await resources.create_partitioned_topic(TOPIC.partitioned_name, 3, {"p": "q"})
         await resources.change_topic_policies(
@@ -65,7 +66,7 @@ class Records:
             subscription_types=("Shared",),
             of_subscriptions={"s": SubscriptionPolicies(DispatchRate(messages=1))},
         )
-        groups = ResourceGroups(self.metadata, resources, self._tasks)
+        groups = ResourceGroups(self.metadata, resources, self._tasks, codec=JsonCodec())
         await groups.put("g", ResourceGroup(1, 2, 3, 4))
         groups.close()
         resources.close()
@@ -89,6 +90,7 @@ class Records:
 
     async def open(self) -> ManagedLedger:
         factory = ManagedLedgerFactory(
+            codec=JsonCodec(),
             metadata=self.metadata,
             ledgers=self.ledgers,
             cache=EntryCache(1 << 20),
@@ -132,8 +134,8 @@ class Records:
 
     async def _ask(self, path: str) -> None:
         """What a client and an administrator would ask for."""
-        resources = Resources(self.metadata)
-        groups = ResourceGroups(self.metadata, resources, self._tasks)
+        resources = Resources(self.metadata, codec=JsonCodec())
+        groups = ResourceGroups(self.metadata, resources, self._tasks, codec=JsonCodec())
         namespace = NamespaceName("public", "default")
         try:
             policies = await resources.namespace(namespace)

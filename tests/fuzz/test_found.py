@@ -24,6 +24,7 @@ from magnetar.model.position import EARLIEST
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.codec.cursor import decode_cursor
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.codec.ledger_list import decode_ledger_list
 from magnetar.storage.ledger.local.format import (
@@ -202,7 +203,7 @@ def test_json_beyond_the_parsers_depth_is_corrupt():
 )
 async def test_a_namespace_that_nobody_wrote_is_corrupt_and_named(value):
     metadata = MemoryMetadataStore()
-    resources = Resources(metadata)
+    resources = Resources(metadata, codec=JsonCodec())
     await metadata.put("/admin/policies/t/n", value)
     with pytest.raises(CorruptEntry, match="/admin/policies/t/n"):
         await resources.namespace(NamespaceName("t", "n"))
@@ -211,7 +212,7 @@ async def test_a_namespace_that_nobody_wrote_is_corrupt_and_named(value):
 @pytest.mark.parametrize("partitions", [-1, "3", 2**31, None, 1.5])
 async def test_partitions_are_whole(partitions):
     metadata = MemoryMetadataStore()
-    resources = Resources(metadata)
+    resources = Resources(metadata, codec=JsonCodec())
     path = "/admin/partitioned-topics/t/n/persistent/x"
     await metadata.put(path, encode({"partitions": partitions}))
     with pytest.raises(CorruptEntry, match=path):

@@ -34,6 +34,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.policy_values import DelayedDeliveryPolicies, DispatchRate
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
@@ -98,7 +99,11 @@ class Story:
             self.subscription = NonPersistentSubscription(first, **shared)
             return
         factory = ManagedLedgerFactory(
-            **self.stores, cache=EntryCache(1024 * 1024), clock=self.clock, tasks=self.tasks
+            codec=JsonCodec(),
+            **self.stores,
+            cache=EntryCache(1024 * 1024),
+            clock=self.clock,
+            tasks=self.tasks,
         )
         self.ledger = await factory.open("public/default/persistent/scenario")
         self.subscription = PersistentSubscription(

@@ -8,7 +8,8 @@ deliver the entries of one topic to the readers of another.
 from pathlib import Path
 
 from magnetar.errors import StorageError
-from magnetar.storage.codec.ledger_list import LedgerListRecord, decode_ledger_list
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.ledger_list import LedgerListRecord
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 
@@ -18,7 +19,7 @@ def holds_log(ledgers: Path) -> bool:
     return any(ledgers.glob("segment-*.log"))
 
 
-async def check_log_is_there(metadata: MetadataStore, ledgers: Path) -> None:
+async def check_log_is_there(metadata: MetadataStore, codec: Codec, ledgers: Path) -> None:
     """Raise StorageError for a folder without files of the log that should have some."""
     names = [""]
     for _ in ("tenant", "namespace", "domain", "topic"):
@@ -30,7 +31,7 @@ async def check_log_is_there(metadata: MetadataStore, ledgers: Path) -> None:
     for name in names:
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
-        stored = decode_ledger_list(record.value if record else b"", source=path)
+        stored = codec.decode_ledger_list(record.value if record else b"", source=path)
         # A topic that was being created when the process died has had no ledger yet.
         if stored != LedgerListRecord() or await metadata.children(path):
             raise StorageError(

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.errors import Conflict, CorruptEntry, InvalidValue, VersionMismatch
-from magnetar.storage.codec.json_object import Json, decode, encode
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.json_object import Json
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
 RECORDS_MAX: Final = 50_000
@@ -24,9 +25,15 @@ class RecordCache:
     """The records below one path, parsed. This process reads what it wrote at once."""
 
     def __init__(
-        self, metadata: MetadataStore, prefix: str, *, records_max: int = RECORDS_MAX
+        self,
+        metadata: MetadataStore,
+        prefix: str,
+        *,
+        codec: Codec,
+        records_max: int = RECORDS_MAX,
     ) -> None:
         self._metadata = metadata
+        self._codec = codec
         self._kept: dict[str, TypedRecord | None] = {}  # None: known to be absent.
         self._changes = 0  # Counts drops, so that a value read before a drop is not kept.
         self._prefix = prefix
@@ -44,7 +51,7 @@ class RecordCache:
             return cast("T | None", self._kept[path])
         changes = self._changes
         record = await self._metadata.get(path)
-        value = None if record is None else _parsed(path, record.value, parse)
+        value = None if record is None else self._parsed(path, record.value, parse)
         if changes == self._changes:
             if len(self._kept) >= self._records_max:
                 del self._kept[next(iter(self._kept))]
@@ -68,7 +75,7 @@ class RecordCache:
             record = await self._metadata.get(path)
             if record is None:
                 return False
-            value = change(_parsed(path, record.value, parse))
+            value = change(self._parsed(path, record.value, parse))
             if await self._put(path, value, record.version):
                 return True
         raise Conflict(f"{path} is being changed by others, without end: try again later")
@@ -83,7 +90,7 @@ class RecordCache:
     async def _put(self, path: str, value: TypedRecord, expected_version: int) -> bool:
         try:
             await self._metadata.put(
-                path, encode(value.to_json()), expected_version=expected_version
+                path, self._codec.encode_object(value.to_json()), expected_version=expected_version
             )
         except VersionMismatch:
             return False
@@ -91,20 +98,19 @@ class RecordCache:
             self._drop(path)
         return True
 
+    def _parsed(self, path: str, value: bytes, parse: Callable[[Json], T]) -> T:
+        """Raises CorruptEntry, which names the record."""
+        try:
+            return parse(self._codec.decode_object(value))
+        except InvalidValue as error:
+            raise CorruptEntry(
+                f"The record at {path} cannot be read ({error}): restore it, or delete it to "
+                "create anew what it describes"
+            ) from error
+
     def _drop(self, path: str) -> None:
         """Forget a record, or all of them when the watch no longer knows which changed."""
         self._changes += 1
         if path == self._prefix:
             self._kept.clear()
         self._kept.pop(path, None)
-
-
-def _parsed(path: str, value: bytes, parse: Callable[[Json], T]) -> T:
-    """Raises CorruptEntry, which names the record."""
-    try:
-        return parse(decode(value))
-    except InvalidValue as error:
-        raise CorruptEntry(
-            f"The record at {path} cannot be read ({error}): restore it, or delete it to create "
-            "anew what it describes"
-        ) from error

@@ -6,6 +6,7 @@ from typing import Final
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import NotFound, Refused
 from magnetar.model.resource_groups import ResourceGroup
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
 from magnetar.tasks import Tasks
@@ -18,11 +19,13 @@ NO_GROUP: Final = "ResourceGroup does not exist"
 class ResourceGroups:
     """Reads, changes and deletes them; who enforces one follows it. Made in a running loop."""
 
-    def __init__(self, metadata: MetadataStore, resources: Resources, tasks: Tasks) -> None:
+    def __init__(
+        self, metadata: MetadataStore, resources: Resources, tasks: Tasks, *, codec: Codec
+    ) -> None:
         self._metadata = metadata
         self._resources = resources
         self._tasks = tasks
-        self._records = RecordCache(metadata, paths.RESOURCE_GROUPS)
+        self._records = RecordCache(metadata, paths.RESOURCE_GROUPS, codec=codec)
 
     def close(self) -> None:
         """Stop watching the metadata store. This must not be used afterwards."""

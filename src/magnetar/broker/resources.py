@@ -27,6 +27,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import ClusterData, Json, PartitionedTopicMetadata, TenantInfo
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
 from magnetar.turns import in_turns
@@ -41,11 +42,13 @@ _WHOLE_RING: Final = Bundles.even(1)
 class Resources:
     """Reads, creates, changes and deletes them. Made in a running event loop."""
 
-    def __init__(self, metadata: MetadataStore, cluster: str = "standalone") -> None:
+    def __init__(
+        self, metadata: MetadataStore, cluster: str = "standalone", *, codec: Codec
+    ) -> None:
         """``cluster``: this one, whose rates are read from a namespace's policies."""
         self._metadata = metadata
         self._cluster = cluster
-        self._records = RecordCache(metadata, paths.ADMIN)
+        self._records = RecordCache(metadata, paths.ADMIN, codec=codec)
         self.objects = JsonObjects(self._records)
         self.open_topics = OpenTopics()
 

@@ -2,6 +2,7 @@ import pytest
 from unit.broker.peer import Peer
 
 from magnetar.broker.resources import Resources
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 from magnetar.testing.local_broker import LocalBroker
 
@@ -44,7 +45,7 @@ async def metadata(tree):
 
 @pytest.fixture
 async def resources(metadata):
-    resources = Resources(metadata)
+    resources = Resources(metadata, codec=JsonCodec())
     await resources.ensure_defaults("standalone", "http://h:8080", "pulsar://h:6650")
     yield resources
     resources.close()

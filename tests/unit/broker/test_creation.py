@@ -18,6 +18,7 @@ from magnetar.errors import (
 )
 from magnetar.model.names import TopicName
 from magnetar.model.policy_values import AutoTopicCreationOverride
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
@@ -32,7 +33,7 @@ class Made:
 
     def __init__(self, **settings):
         self.metadata = MemoryMetadataStore()
-        self.resources = Resources(self.metadata)
+        self.resources = Resources(self.metadata, codec=JsonCodec())
         self.tasks = Tasks("test")
         asked = PolicySettings(**settings)
         self.policies = PolicyService(

@@ -7,6 +7,7 @@ from unit.broker.peer import Peer, send
 
 from magnetar.broker.data_folder import check_log_is_there, holds_log
 from magnetar.errors import StorageError
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.ledger_list import LedgerListRecord, encode_ledger_list
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
@@ -61,7 +62,7 @@ async def test_a_topic_that_was_only_just_created_needs_no_log(tmp_path):
     path = paths.managed_ledger("t/n/persistent/a%2Fb")
     for value in (b"", encode_ledger_list(LedgerListRecord())):
         await metadata.put(path, value)
-        await check_log_is_there(metadata, tmp_path)
+        await check_log_is_there(metadata, JsonCodec(), tmp_path)
     await metadata.put(paths.cursor("t/n/persistent/a%2Fb", "s"), b"")
     with pytest.raises(StorageError, match="no files of the log"):
-        await check_log_is_there(metadata, tmp_path)
+        await check_log_is_there(metadata, JsonCodec(), tmp_path)

@@ -2,6 +2,7 @@ import pytest
 
 from magnetar.broker.json_objects import JsonObjects
 from magnetar.broker.record_cache import RecordCache
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 PATH = "/admin/things"
@@ -10,7 +11,7 @@ PATH = "/admin/things"
 @pytest.fixture
 async def objects():
     metadata = MemoryMetadataStore()
-    records = RecordCache(metadata, "/admin")
+    records = RecordCache(metadata, "/admin", codec=JsonCodec())
     yield JsonObjects(records)
     records.close()
     await metadata.close()

@@ -5,6 +5,7 @@ import pytest
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import Conflict
 from magnetar.model.records import PartitionedTopicMetadata
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
@@ -47,7 +48,7 @@ async def store():
 
 @pytest.fixture
 async def cache(store):
-    cache = RecordCache(store, "/admin")
+    cache = RecordCache(store, "/admin", codec=JsonCodec())
     yield cache
     cache.close()
 
@@ -152,7 +153,7 @@ async def test_a_change_that_raises_changes_nothing(cache):
 
 
 async def test_no_more_than_so_many_records_are_kept(store):
-    cache = RecordCache(store, "/admin", records_max=2)
+    cache = RecordCache(store, "/admin", records_max=2, codec=JsonCodec())
     for name in ("a", "b", "c"):
         await cache.get(f"/admin/{name}", parse)
     reads = store.reads

@@ -6,6 +6,7 @@ from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.errors import NotFound, Refused
 from magnetar.model.names import NamespaceName
 from magnetar.model.resource_groups import ResourceGroup
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.tasks import Tasks
 
 DEFAULT = NamespaceName("public", "default")
@@ -14,7 +15,7 @@ DEFAULT = NamespaceName("public", "default")
 @pytest.fixture
 async def groups(metadata, resources):
     tasks = Tasks("test")
-    groups = ResourceGroups(metadata, resources, tasks)
+    groups = ResourceGroups(metadata, resources, tasks, codec=JsonCodec())
     yield groups
     groups.close()
     await tasks.close()

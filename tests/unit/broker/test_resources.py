@@ -16,6 +16,7 @@ from magnetar.errors import (
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.records import ClusterData, TenantInfo
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
@@ -28,7 +29,7 @@ TOPIC = TopicName.parse("persistent://public/default/dir/file x")
 async def other(tree):
     """Another process on the same metadata."""
     store = MemoryMetadataStore(tree)
-    other = Resources(store)
+    other = Resources(store, codec=JsonCodec())
     yield other
     other.close()
     await store.close()
@@ -59,7 +60,7 @@ async def test_two_brokers_may_make_the_defaults_at_once(metadata, other):
     await asyncio.gather(
         *(
             each.ensure_defaults("c", "http://h", "pulsar://h")
-            for each in (other, Resources(metadata))
+            for each in (other, Resources(metadata, codec=JsonCodec()))
         )
     )
     assert "c" in await other.clusters()

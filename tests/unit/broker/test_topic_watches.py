@@ -8,6 +8,7 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.topic_watches import TopicWatches
 from magnetar.errors import WriteFailed
 from magnetar.model.names import NamespaceName, TopicName
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
@@ -43,7 +44,7 @@ async def metadata():
 
 @pytest.fixture
 async def watches(metadata):
-    resources, tasks = Resources(metadata), Tasks("test")
+    resources, tasks = Resources(metadata, codec=JsonCodec()), Tasks("test")
     yield TopicWatches(resources, clock=ManualClock(), tasks=tasks)
     await tasks.close()
     resources.close()

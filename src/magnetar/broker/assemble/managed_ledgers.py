@@ -11,26 +11,26 @@ from magnetar.broker.settings.storage import StorageSettings
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
-from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import MetadataStore
 
 from .shared import Shared
+from .stores import Stores
 
 
 def ledger_opener(
-    shared: Shared, metadata: MetadataStore, ledgers: LedgerStore, vitals: Vitals
+    shared: Shared, stores: Stores, vitals: Vitals
 ) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
     """Make the function that opens the log of a topic."""
     settings = _managed_ledger_settings(shared.config.storage)
     offloader = HistoryOffloader(shared.clock)
     shared.stack.push_async_callback(offloader.close)
     factory = ManagedLedgerFactory(
-        metadata=metadata,
-        ledgers=ledgers,
+        metadata=stores.metadata,
+        ledgers=stores.ledgers,
+        codec=stores.codec,
         cache=vitals.cache,
         clock=shared.clock,
         tasks=shared.tasks,

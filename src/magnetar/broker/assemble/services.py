@@ -31,9 +31,9 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
     """What stands on the stores, up to the topics."""
     config = shared.config
     cluster = config.server.cluster
-    metadata, ledgers = stores
-    vitals = vitals_of(shared, metadata, ledgers)
-    resources = Resources(metadata, cluster)
+    metadata, codec = stores.metadata, stores.codec
+    vitals = vitals_of(shared, metadata, stores.ledgers)
+    resources = Resources(metadata, cluster, codec=codec)
     shared.stack.callback(resources.close)
     await resources.ensure_defaults(
         cluster,
@@ -47,23 +47,23 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         topic_level=config.policies.topic_level,
     )
     shared.stack.callback(policies.close)
-    resource_groups = ResourceGroups(metadata, resources, shared.tasks)
+    resource_groups = ResourceGroups(metadata, resources, shared.tasks, codec=codec)
     shared.stack.callback(resource_groups.close)
-    schemas = SchemaRegistry(metadata, shared.clock)
+    schemas = SchemaRegistry(metadata, shared.clock, codec=codec)
     shared.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
     configuration = DynamicConfiguration(config, resources.objects, policies, creation)
     await configuration.load()
-    ownership = Ownership(metadata, address, clock=shared.clock, tasks=shared.tasks)
+    ownership = Ownership(metadata, address, codec=codec, clock=shared.clock, tasks=shared.tasks)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
         resources=resources,
         ownership=ownership,
-        open_ledger=ledger_opener(shared, metadata, ledgers, vitals),
+        open_ledger=ledger_opener(shared, stores, vitals),
         creation=creation,
         policies=policies,
-        deletions=Deletions(metadata),
+        deletions=Deletions(metadata, codec=codec),
         settings=config.topics,
         clock=shared.clock,
         iteration=shared.iteration,

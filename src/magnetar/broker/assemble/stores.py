@@ -7,6 +7,8 @@ from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.data_folder import check_log_is_there, holds_log
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.ledger.local.settings import (
     SEGMENTS_SPARE_MAX,
@@ -29,6 +31,7 @@ class Stores(NamedTuple):
 
     metadata: MetadataStore
     ledgers: LedgerStore
+    codec: Codec = JsonCodec()  # How the records of the metadata store look.
 
 
 async def open_stores(shared: Shared, files: Files | None) -> Stores:
@@ -51,9 +54,10 @@ async def open_stores(shared: Shared, files: Files | None) -> Stores:
     )
     shared.stack.push_async_callback(metadata.close)
     ledgers.when_lost(metadata.refuse)
+    stores = Stores(metadata, ledgers)
     if not has_log:
-        await check_log_is_there(metadata, folder / "ledgers")
-    return Stores(metadata, ledgers)
+        await check_log_is_there(stores.metadata, stores.codec, folder / "ledgers")
+    return stores
 
 
 def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:

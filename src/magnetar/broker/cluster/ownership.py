@@ -28,7 +28,7 @@ from magnetar.errors import NotOwner, VersionMismatch
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
-from magnetar.storage.codec.bundle_owner import decode_owner, encode_owner
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.leases import Leases
 from magnetar.storage.metadata.store import MetadataStore
@@ -79,18 +79,25 @@ class Ownership:
     """The bundles of one broker."""
 
     def __init__(
-        self, metadata: MetadataStore, own: BrokerAddress, *, clock: Clock, tasks: Tasks
+        self,
+        metadata: MetadataStore,
+        own: BrokerAddress,
+        *,
+        codec: Codec,
+        clock: Clock,
+        tasks: Tasks,
     ) -> None:
         """``own`` is what other brokers tell their clients of this one."""
         self.own = own
         self._metadata = metadata
+        self._codec = codec
         self._clock = clock
         self._tasks = tasks
         self._states: dict[Bundle, State] = {}  # Those that are not free.
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
         self._leases = Leases(
-            metadata, paths.BUNDLE_OWNERS, encode_owner(own), lost=self._lost, tasks=tasks
+            metadata, paths.BUNDLE_OWNERS, codec.encode_owner(own), lost=self._lost, tasks=tasks
         )
 
     def close(self) -> None:
@@ -195,7 +202,7 @@ class Ownership:
         return owner
 
     async def _take(self, bundle: Bundle) -> BrokerAddress:
-        owner = decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
+        owner = self._codec.decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
         return self.own if owner == self.own else owner
 
     async def _take_over(self, bundle: Bundle) -> BrokerAddress:
@@ -233,7 +240,7 @@ class Ownership:
     async def _hand_over(self, bundle: Bundle, to: BrokerAddress) -> None:
         """Leave a note that names the next owner, for as long as it may take to come."""
         note = paths.transfer(bundle)
-        version = await self._metadata.put(note, encode_owner(to), ephemeral=True)
+        version = await self._metadata.put(note, self._codec.encode_owner(to), ephemeral=True)
 
         async def take_back() -> None:
             await self._clock.sleep(TRANSFER_S_MAX)
@@ -245,7 +252,7 @@ class Ownership:
     async def _next_owner(self, bundle: Bundle) -> BrokerAddress | None:
         """The broker that a bundle is handed to; None where it is handed to none."""
         record = await self._metadata.get(paths.transfer(bundle))
-        return None if record is None else decode_owner(record.value)
+        return None if record is None else self._codec.decode_owner(record.value)
 
     def _lost(self, path: str) -> None:
         bundle = paths.bundle_owned_at(path)

@@ -20,7 +20,7 @@ from magnetar.model.schemas import (
     SchemaType,
     SchemaVersion,
 )
-from magnetar.storage.codec.schema import decode_schema, encode_schema
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
@@ -45,9 +45,15 @@ class SchemaRegistry:
     """Reads, adds and deletes versions. Made in a running event loop."""
 
     def __init__(
-        self, metadata: MetadataStore, clock: Clock, *, cache_size_max: int = CACHE_SIZE_MAX
+        self,
+        metadata: MetadataStore,
+        clock: Clock,
+        *,
+        codec: Codec,
+        cache_size_max: int = CACHE_SIZE_MAX,
     ) -> None:
         self._metadata = metadata
+        self._codec = codec
         self.clock = clock
         self._cache_size_max = cache_size_max
         self._kept: dict[str, list[SchemaVersion]] = {}
@@ -174,7 +180,9 @@ class SchemaRegistry:
         )
         try:
             await self._metadata.put(
-                paths.schema(topic, number), encode_schema(stamped), expected_version=ABSENT
+                paths.schema(topic, number),
+                self._codec.encode_schema(stamped),
+                expected_version=ABSENT,
             )
         except VersionMismatch:
             return None
@@ -194,7 +202,8 @@ class SchemaRegistry:
             place = paths.schema(topic, number)
             record = await self._metadata.get(place)
             if record is not None:  # It may be deleted just now.
-                found.append(SchemaVersion(number, decode_schema(record.value, source=place)))
+                schema = self._codec.decode_schema(record.value, source=place)
+                found.append(SchemaVersion(number, schema))
         if changes == self._changes:
             self._keep(path, found)
         return found

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence, Sized
 
 from magnetar.model.position import Position
-from magnetar.storage.codec.cursor import CursorState, encode_cursor, ranges_size
+from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.ledger.store import LedgerId, LedgerStore
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_reader import CursorReader
@@ -146,9 +146,9 @@ class Cursor:
     @property
     def acked_ranges_bytes(self) -> int:
         """How many bytes these ranges take in the record."""
-        if not (self.durable and self.acks.ranges):
+        if self._record is None or not self.acks.ranges:
             return 0
-        return ranges_size(state_of(self.acks, {}, ranges_max=self._ranges_max))
+        return self._record.ranges_size(state_of(self.acks, {}, ranges_max=self._ranges_max))
 
     def ack_set(self, position: Position) -> list[int] | None:
         """Return the ack set of a batch that is acknowledged in part; None for any other entry."""
@@ -299,13 +299,11 @@ class Cursor:
         if self.durable:
             self._saver.save_soon(self)
 
-    def _state(self) -> bytes:
-        return encode_cursor(
-            state_of(
-                self.acks,
-                self.properties,
-                ranges_max=self._ranges_max,
-                unknown=self._unknown,
-                ledger_ids=self.ledger_ids,
-            )
+    def _state(self) -> CursorState:
+        return state_of(
+            self.acks,
+            self.properties,
+            ranges_max=self._ranges_max,
+            unknown=self._unknown,
+            ledger_ids=self.ledger_ids,
         )

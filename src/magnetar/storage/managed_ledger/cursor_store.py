@@ -10,7 +10,8 @@ from typing import Any
 
 from magnetar.errors import MagnetarError, VersionMismatch
 from magnetar.model.position import Position
-from magnetar.storage.codec.cursor import CursorState, Ranges, Redeliveries, decode_cursor
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.cursor import CursorState, Ranges, Redeliveries
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.metadata import paths
@@ -74,7 +75,7 @@ class CursorRecord:
         self._writing: asyncio.Task[MagnetarError | None] | None = None
         self._ended = False
 
-    async def save(self, state: Callable[[], bytes]) -> None:
+    async def save(self, state: Callable[[], CursorState]) -> None:
         """Write the state as it is now, or as it is later, and return when that is durable.
 
         Raises Fenced when another broker owns the log, and what the metadata store raises.
@@ -88,6 +89,10 @@ class CursorRecord:
             error = await asyncio.shield(self._writing)
             if error is not None:
                 raise error
+
+    def ranges_size(self, state: CursorState) -> int:
+        """Return how many bytes the acknowledged ranges of a state take in the record."""
+        return self._store.codec.ranges_size(state)
 
     def close(self) -> None:
         """Write no more."""
@@ -107,7 +112,7 @@ class CursorRecord:
             self._ended = False
             raise
 
-    async def _write(self, state: Callable[[], bytes]) -> MagnetarError | None:
+    async def _write(self, state: Callable[[], CursorState]) -> MagnetarError | None:
         """Return an error rather than raise it: whoever asked for the save raises it."""
         upto = self._wanted
         try:
@@ -126,9 +131,10 @@ class CursorRecord:
             self._writing = None
         return None
 
-    async def _put(self, value: bytes) -> None:
-        self._version = await self._store.metadata.put(
-            self._path, value, expected_version=self._version
+    async def _put(self, state: CursorState) -> None:
+        store = self._store
+        self._version = await store.metadata.put(
+            self._path, store.codec.encode_cursor(state), expected_version=self._version
         )
 
 
@@ -136,10 +142,17 @@ class CursorStore:
     """The records of a log's durable cursors."""
 
     def __init__(
-        self, name: str, *, metadata: MetadataStore, ledger_list: LedgerList, tasks: Tasks
+        self,
+        name: str,
+        *,
+        metadata: MetadataStore,
+        codec: Codec,
+        ledger_list: LedgerList,
+        tasks: Tasks,
     ) -> None:
         self._name = name
         self.metadata = metadata
+        self.codec = codec
         self.ledger_list = ledger_list
         self.tasks = tasks
 
@@ -152,13 +165,14 @@ class CursorStore:
             records = await asyncio.gather(*(self.metadata.get(self._path(name)) for name in names))
             for name, record in zip(names, records, strict=True):
                 if record is not None:
-                    state = decode_cursor(record.value, source=self._path(name))
+                    state = self.codec.decode_cursor(record.value, source=self._path(name))
                     found[name] = state, CursorRecord(self, self._path(name), record.version)
         return found
 
-    async def create(self, name: str, value: bytes) -> CursorRecord:
+    async def create(self, name: str, state: CursorState) -> CursorRecord:
         """Write the record of a new cursor. Raises Fenced when another broker owns the log."""
         self.ledger_list.check()
+        value = self.codec.encode_cursor(state)
         try:
             version = await self.metadata.put(self._path(name), value, expected_version=ABSENT)
         except VersionMismatch:

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final, Self
 
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
-from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata import paths
@@ -45,6 +45,7 @@ class LedgerList:
     """The recorded layout of a log, and the one loop that changes the record."""
 
     __slots__ = (
+        "_codec",
         "_fenced_because",
         "_inbox",
         "_metadata",
@@ -57,7 +58,14 @@ class LedgerList:
     )
 
     def __init__(
-        self, name: str, layout: Layout, version: int, *, metadata: MetadataStore, tasks: Tasks
+        self,
+        name: str,
+        layout: Layout,
+        version: int,
+        *,
+        metadata: MetadataStore,
+        codec: Codec,
+        tasks: Tasks,
     ) -> None:
         self.layout = layout
         self.ownership = LogOwnership.OWNED
@@ -65,6 +73,7 @@ class LedgerList:
         self._name = name
         self._version = version
         self._metadata = metadata
+        self._codec = codec
         self._tasks = tasks
         self._inbox: tuple[tuple[Edit, asyncio.Future[None]], ...] = ()
         self._writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
@@ -75,6 +84,7 @@ class LedgerList:
         name: str,
         *,
         metadata: MetadataStore,
+        codec: Codec,
         ledgers: LedgerStore,
         tasks: Tasks,
         now_ms: int,
@@ -86,20 +96,20 @@ class LedgerList:
         """
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
-        layout = Layout.of(decode_ledger_list(record.value if record else b"", source=path))
+        layout = Layout.of(codec.decode_ledger_list(record.value if record else b"", source=path))
         reader = await _seal_what_was_open(name, layout, ledgers, now_ms)
         try:
             # This is written even where nothing changed, so that a former owner notices.
             version = await metadata.put(
                 path,
-                encode_ledger_list(layout.record()),
+                codec.encode_ledger_list(layout.record()),
                 expected_version=record.version if record else ABSENT,
             )
         except VersionMismatch as error:
             raise Fenced(
                 f"Managed ledger {name} is being opened by another broker; look the topic up again"
             ) from error
-        opened = cls(name, layout, version, metadata=metadata, tasks=tasks)
+        opened = cls(name, layout, version, metadata=metadata, codec=codec, tasks=tasks)
         await opened.delete_removed(ledgers)
         return opened, reader
 
@@ -200,7 +210,9 @@ class LedgerList:
         edit(draft)
         try:
             self._version = await self._metadata.put(
-                self._path, encode_ledger_list(draft.record()), expected_version=self._version
+                self._path,
+                self._codec.encode_ledger_list(draft.record()),
+                expected_version=self._version,
             )
         except VersionMismatch as error:
             self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)

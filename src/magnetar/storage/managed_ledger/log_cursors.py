@@ -5,7 +5,8 @@ from typing import Final
 
 from magnetar.errors import AlreadyExists, MagnetarError
 from magnetar.model.position import Position
-from magnetar.storage.codec.cursor import CursorState, encode_cursor
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, Compaction
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
@@ -22,6 +23,7 @@ class LogCursors:
     """The cursors of one log, durable and not."""
 
     __slots__ = (
+        "_codec",
         "_creating",
         "_list",
         "_log",
@@ -43,6 +45,7 @@ class LogCursors:
         *,
         trimmer: Trimmer,
         metadata: MetadataStore,
+        codec: Codec,
         tasks: Tasks,
         saver: CursorSaver,
         ranges_max: int,
@@ -54,6 +57,7 @@ class LogCursors:
         self._log = log
         self._trimmer = trimmer
         self._metadata = metadata
+        self._codec = codec
         self._tasks = tasks
         self._saver = saver
         self._ranges_max = ranges_max
@@ -129,8 +133,7 @@ class LogCursors:
         """Return an error rather than raise it: whoever asked for the cursor raises it."""
         try:
             mark = self._log.mark_before(initial)
-            value = encode_cursor(CursorState(mark, properties=properties))
-            record = await self._store().create(name, value)
+            record = await self._store().create(name, CursorState(mark, properties=properties))
             cursor = self.by_name[name] = self._cursor(name, mark, record, properties)
             # The log may have been trimmed while the record was written.
             cursor.clamp()
@@ -143,7 +146,11 @@ class LogCursors:
     def _store(self) -> CursorStore:
         """What loads and creates records: most logs have few cursors, and need it once."""
         return CursorStore(
-            self._name, metadata=self._metadata, ledger_list=self._list, tasks=self._tasks
+            self._name,
+            metadata=self._metadata,
+            codec=self._codec,
+            ledger_list=self._list,
+            tasks=self._tasks,
         )
 
     def _cursor(

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from magnetar.clock import Clock
 from magnetar.model.log_counts import LogCounts
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.ledger.offloader import Offloader
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -26,6 +27,7 @@ class ManagedLedgerFactory:
 
     metadata: MetadataStore
     ledgers: LedgerStore
+    codec: Codec
     cache: EntryCache
     clock: Clock
     tasks: Tasks
@@ -54,6 +56,7 @@ class ManagedLedgerFactory:
         ledger_list, newest = await LedgerList.open(
             name,
             metadata=self.metadata,
+            codec=self.codec,
             ledgers=self.ledgers,
             tasks=self.tasks,
             now_ms=self.clock.wall_ms(),
@@ -82,6 +85,7 @@ class ManagedLedgerFactory:
             log,
             trimmer=trimmer,
             metadata=self.metadata,
+            codec=self.codec,
             tasks=self.tasks,
             saver=self.saver,
             ranges_max=settings.cursor_ranges_max,

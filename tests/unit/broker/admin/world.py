@@ -37,6 +37,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.rest.listener import Listener
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
@@ -156,7 +157,7 @@ async def open_world(settings=None, clock=None, routes=every_route):
     settings = settings or PolicySettings()
 
     factory = ManagedLedgerFactory(
-        metadata=metadata, ledgers=ledgers, cache=cache, clock=clock, tasks=tasks
+        codec=JsonCodec(), metadata=metadata, ledgers=ledgers, cache=cache, clock=clock, tasks=tasks
     )
 
     async def open_ledger(name, _):
@@ -166,7 +167,7 @@ async def open_world(settings=None, clock=None, routes=every_route):
         stack.push_async_callback(metadata.close)
         stack.push_async_callback(ledgers.close)
         stack.push_async_callback(tasks.close)
-        resources = Resources(metadata)
+        resources = Resources(metadata, codec=JsonCodec())
         stack.callback(resources.close)
         await resources.ensure_defaults("standalone", address.web_url, address.service_url)
         broker = settings.policies()
@@ -174,19 +175,19 @@ async def open_world(settings=None, clock=None, routes=every_route):
             resources, metadata, broker=broker, tasks=tasks, topic_level=settings.topic_level
         )
         stack.callback(policies.close)
-        resource_groups = ResourceGroups(metadata, resources, tasks)
+        resource_groups = ResourceGroups(metadata, resources, tasks, codec=JsonCodec())
         stack.callback(resource_groups.close)
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
-        schemas = SchemaRegistry(metadata, SystemClock())
+        schemas = SchemaRegistry(metadata, SystemClock(), codec=JsonCodec())
         stack.callback(schemas.close)
-        ownership = Ownership(metadata, address, clock=clock, tasks=tasks)
+        ownership = Ownership(metadata, address, clock=clock, tasks=tasks, codec=JsonCodec())
         registry = TopicRegistry(
             resources=resources,
             ownership=ownership,
             open_ledger=open_ledger,
             creation=creation,
             policies=policies,
-            deletions=Deletions(metadata),
+            deletions=Deletions(metadata, codec=JsonCodec()),
             settings=TopicSettings(),
             clock=clock,
             iteration=LoopIteration(asyncio.get_running_loop()),

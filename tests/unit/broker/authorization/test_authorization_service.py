@@ -10,6 +10,7 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.policy_values import SubscriptionAuthMode
 from magnetar.model.records import TenantInfo
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 ORDERS = TopicName.parse("persistent://acme/shop/orders")
@@ -19,7 +20,7 @@ ROOT, BOSS, BOB = Principal("root"), Principal("boss"), Principal("bob")
 
 @pytest.fixture
 async def resources():
-    opened = Resources(MemoryMetadataStore())
+    opened = Resources(MemoryMetadataStore(), codec=JsonCodec())
     await opened.ensure_defaults("standalone", "http://a", "pulsar://a")
     await opened.create_tenant("acme", TenantInfo(["boss"], ["standalone"]))
     await opened.create_namespace(ORDERS.namespace, NamespacePolicies.fresh("standalone"))

@@ -11,6 +11,7 @@ from magnetar.broker.resources import Resources
 from magnetar.errors import InvalidValue, NamespaceNotFound, SubscriptionNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_values import AuthPolicies
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 NAMESPACE = NamespaceName("public", "default")
@@ -19,7 +20,7 @@ ORDERS = TopicName.parse("persistent://public/default/orders")
 
 @pytest.fixture
 async def resources():
-    opened = Resources(MemoryMetadataStore())
+    opened = Resources(MemoryMetadataStore(), codec=JsonCodec())
     await opened.ensure_defaults("standalone", "http://a", "pulsar://a")
     yield opened
     opened.close()

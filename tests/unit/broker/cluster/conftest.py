@@ -6,6 +6,7 @@ from unit.broker.topics.conftest import client_end, make_entry, make_run  # noqa
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.clock import SystemClock
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
 
@@ -18,7 +19,7 @@ class Owner:
         self.tasks = Tasks(f"broker {number}")
         self.address = BrokerAddress.of("localhost", 6650 + number, 8080 + number)
         self.ownership = Ownership(
-            self.metadata, self.address, clock=SystemClock(), tasks=self.tasks
+            self.metadata, self.address, clock=SystemClock(), tasks=self.tasks, codec=JsonCodec()
         )
 
     async def close(self):

@@ -20,6 +20,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
@@ -61,8 +62,8 @@ class Opened:
         self.count = 0
         self.ledger_settings = ManagedLedgerSettings()
         self.clock = ManualClock()
-        self.resources = Resources(self.metadata)
-        deletions = Deletions(self.metadata)
+        self.resources = Resources(self.metadata, codec=JsonCodec())
+        deletions = Deletions(self.metadata, codec=JsonCodec())
         policies = PolicyService(
             self.resources,
             self.metadata,
@@ -74,6 +75,7 @@ class Opened:
             BrokerAddress.of("localhost", 1, 2),
             clock=SystemClock(),
             tasks=self.tasks,
+            codec=JsonCodec(),
         )
         self.registry = TopicRegistry(
             resources=self.resources,
@@ -91,6 +93,7 @@ class Opened:
     async def open_ledger(self, topic, _):
         self.count += 1
         factory = ManagedLedgerFactory(
+            codec=JsonCodec(),
             metadata=self.metadata,
             ledgers=self.ledgers,
             cache=EntryCache(),

@@ -9,6 +9,7 @@ from magnetar.broker.handlers.client_authorization import OFF, ClientAuthorizati
 from magnetar.broker.resources import Resources
 from magnetar.errors import NotAuthorized, TopicNotFound
 from magnetar.model.names import NamespaceName, TopicName
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 NAMESPACE = NamespaceName("public", "default")
@@ -22,7 +23,7 @@ def client(role, proxy_role=None):
 
 @pytest.fixture
 async def authorization():
-    resources = Resources(MemoryMetadataStore())
+    resources = Resources(MemoryMetadataStore(), codec=JsonCodec())
     await resources.ensure_defaults("standalone", "http://a", "pulsar://a")
     permissions = Permissions(resources)
     await permissions.grant(NAMESPACE, "writer", ("produce",))

@@ -15,6 +15,7 @@ from magnetar.errors import (
 )
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaCompatibilityStrategy, SchemaInfo, SchemaType
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
@@ -24,7 +25,7 @@ FULL = SchemaCompatibilityStrategy.FULL
 
 @pytest.fixture
 async def registry(metadata):
-    made = SchemaRegistry(metadata, ManualClock())
+    made = SchemaRegistry(metadata, ManualClock(), codec=JsonCodec())
     yield made
     made.close()
 
@@ -94,17 +95,20 @@ async def test_forgetting_that_is_interrupted_leaves_a_topic_without_a_schema(tr
                 raise SystemError
             await super().delete(path, **options)
 
-    registry = SchemaRegistry(Stuck(tree), ManualClock())
+    registry = SchemaRegistry(Stuck(tree), ManualClock(), codec=JsonCodec())
     await registry.add(TOPIC, A, FULL)
     await registry.add(TOPIC, AB, FULL)
     with pytest.raises(SystemError):
         await registry.forget(TOPIC)
-    later = SchemaRegistry(MemoryMetadataStore(tree), ManualClock())
+    later = SchemaRegistry(MemoryMetadataStore(tree), ManualClock(), codec=JsonCodec())
     assert await numbers(later) == []
 
 
 async def test_two_brokers_that_add_at_once_make_two_versions(tree):
-    one, other = (SchemaRegistry(MemoryMetadataStore(tree), ManualClock()) for _ in range(2))
+    one, other = (
+        SchemaRegistry(MemoryMetadataStore(tree), ManualClock(), codec=JsonCodec())
+        for _ in range(2)
+    )
     await numbers(one)
     await numbers(other)
     added = await asyncio.gather(one.add(TOPIC, A, FULL), other.add(TOPIC, AB, FULL))
@@ -117,13 +121,16 @@ async def test_adding_ends_where_others_are_always_faster():
         async def put(self, path, value, **options):
             raise VersionMismatch(path)
 
-    registry = SchemaRegistry(Busy(), ManualClock())
+    registry = SchemaRegistry(Busy(), ManualClock(), codec=JsonCodec())
     with pytest.raises(Conflict, match="without end"):
         await registry.add(TOPIC, A, FULL)
 
 
 async def test_what_another_broker_adds_is_seen(tree):
-    one, other = (SchemaRegistry(MemoryMetadataStore(tree), ManualClock()) for _ in range(2))
+    one, other = (
+        SchemaRegistry(MemoryMetadataStore(tree), ManualClock(), codec=JsonCodec())
+        for _ in range(2)
+    )
     assert await numbers(one) == []
     await other.add(TOPIC, A, FULL)
     await asyncio.sleep(0)
@@ -131,7 +138,7 @@ async def test_what_another_broker_adds_is_seen(tree):
 
 
 async def test_only_so_much_is_kept_in_memory(metadata):
-    registry = SchemaRegistry(metadata, ManualClock(), cache_size_max=3000)
+    registry = SchemaRegistry(metadata, ManualClock(), cache_size_max=3000, codec=JsonCodec())
     for number in range(20):
         await registry.add(TopicName.parse(f"t{number}"), A, FULL)
         await numbers(registry, TopicName.parse(f"t{number}"))

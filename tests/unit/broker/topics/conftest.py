@@ -21,6 +21,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
@@ -217,6 +218,7 @@ async def open_bench():
         clock = clock or SystemClock()
         metadata = metadata or MemoryMetadataStore()
         factory = ManagedLedgerFactory(
+            codec=JsonCodec(),
             metadata=metadata,
             ledgers=ledgers or MemoryLedgerStore(),
             cache=EntryCache(cache_bytes),

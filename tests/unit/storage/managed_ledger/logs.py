@@ -10,6 +10,7 @@ from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.log_counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -179,6 +180,7 @@ class Logs:
 
     async def open(self, name=NAME, *, cached=True, metadata=None):
         factory = ManagedLedgerFactory(
+            codec=JsonCodec(),
             metadata=metadata or self.metadata,
             ledgers=self.ledgers,
             cache=self.cache if cached else EntryCache(0),

@@ -7,6 +7,7 @@ from unit.storage.managed_ledger.logs import NAME, PATH
 from magnetar.errors import CorruptEntry, Fenced, WriteFailed
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, decode_cursor, encode_cursor
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_store import CursorStore, state_of
 from magnetar.storage.managed_ledger.layout import Layout
@@ -18,14 +19,21 @@ CURSOR = f"{PATH}/a%2Fb%20c"
 @pytest.fixture
 async def ledger_list(logs):
     opened, _ = await LedgerList.open(
-        NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=0
+        NAME,
+        metadata=logs.metadata,
+        codec=JsonCodec(),
+        ledgers=logs.ledgers,
+        tasks=logs.tasks,
+        now_ms=0,
     )
     return opened
 
 
 @pytest.fixture
 def store(logs, ledger_list):
-    return CursorStore(NAME, metadata=logs.metadata, ledger_list=ledger_list, tasks=logs.tasks)
+    return CursorStore(
+        NAME, metadata=logs.metadata, codec=JsonCodec(), ledger_list=ledger_list, tasks=logs.tasks
+    )
 
 
 def acks_with(*ranges):
@@ -39,7 +47,7 @@ def acks_with(*ranges):
 
 
 def value(text):
-    return encode_cursor(CursorState(Position(3, int(text))))
+    return CursorState(Position(3, int(text)))
 
 
 async def stored(logs):
@@ -147,7 +155,7 @@ async def test_a_failed_save_is_reported_and_can_be_made_again(logs, store):
 
 async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
     record = await store.create("a/b c", value("1"))
-    await logs.metadata.put(CURSOR, value("9"))
+    await logs.metadata.put(CURSOR, encode_cursor(value("9")))
     await record.save(lambda: value("2"))
     assert await stored(logs) == 2
     await logs.metadata.delete(CURSOR)
@@ -158,9 +166,14 @@ async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
 async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
     record = await store.create("a/b c", value("1"))
     await LedgerList.open(
-        NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=0
+        NAME,
+        metadata=logs.metadata,
+        codec=JsonCodec(),
+        ledgers=logs.ledgers,
+        tasks=logs.tasks,
+        now_ms=0,
     )
-    await logs.metadata.put(CURSOR, value("9"))
+    await logs.metadata.put(CURSOR, encode_cursor(value("9")))
     with pytest.raises(Fenced):
         await record.save(lambda: value("2"))
     assert await stored(logs) == 9
@@ -169,7 +182,7 @@ async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
 
 
 async def test_creating_takes_the_place_of_what_a_former_owner_created(logs, store):
-    await logs.metadata.put(CURSOR, value("9"))
+    await logs.metadata.put(CURSOR, encode_cursor(value("9")))
     record = await store.create("a/b c", value("1"))
     assert await stored(logs) == 1
     await record.save(lambda: value("2"))

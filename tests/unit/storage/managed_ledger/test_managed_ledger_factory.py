@@ -3,11 +3,13 @@ from dataclasses import replace
 from unit.storage.managed_ledger.logs import NAME, append, entries, everything
 
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 
 
 def factory_of(logs):
     return ManagedLedgerFactory(
+        codec=JsonCodec(),
         metadata=logs.metadata,
         ledgers=logs.ledgers,
         cache=logs.cache,

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from magnetar.errors import VersionMismatch
 from magnetar.model.names import TopicName
-from magnetar.storage.codec.deletion import encode_deletion
+from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
@@ -16,8 +16,9 @@ from magnetar.storage.metadata.store import ABSENT, MetadataStore
 class Deletions:
     """The notes."""
 
-    def __init__(self, metadata: MetadataStore) -> None:
+    def __init__(self, metadata: MetadataStore, *, codec: Codec) -> None:
         self._metadata = metadata
+        self._codec = codec
 
     async def begun(self) -> list[TopicName]:
         """The topics whose deletion was begun and is not finished."""
@@ -32,7 +33,7 @@ class Deletions:
         """Note it. Raises what the metadata store raises."""
         with suppress(VersionMismatch):  # An earlier process had noted it.
             await self._metadata.put(
-                paths.deletion(topic), encode_deletion(topic), expected_version=ABSENT
+                paths.deletion(topic), self._codec.encode_deletion(topic), expected_version=ABSENT
             )
 
     async def end(self, topic: TopicName) -> None:

@@ -12,6 +12,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.policy_values import DispatchRate, PublishRate
 from magnetar.model.resource_groups import ResourceGroup
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
 
@@ -23,7 +24,9 @@ class World:
     def __init__(self, tasks):
         metadata = MemoryMetadataStore()
         self.clock = ManualClock()
-        self.groups = ResourceGroups(metadata, Resources(metadata), tasks)
+        self.groups = ResourceGroups(
+            metadata, Resources(metadata, codec=JsonCodec()), tasks, codec=JsonCodec()
+        )
 
     def rates(self, publish=NONE, dispatch=OFF):
         return SharedRates(self.groups, self.clock, publish=publish, dispatch=dispatch)

@@ -1,0 +1,50 @@
+"""The contract of a codec: records of the metadata store to bytes and back, for one scale.
+
+Whoever reads or writes a record is given the codec of its scale, and calls no other function for
+the bytes. Bytes that cannot be read raise CorruptEntry, which names the ``source`` they come from.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.names import TopicName
+from magnetar.model.schemas import SchemaInfo
+from magnetar.storage.codec.cursor import CursorState
+from magnetar.storage.codec.json_object import Json
+from magnetar.storage.codec.ledger_list import LedgerListRecord
+
+
+class Codec(Protocol):
+    """How records look at one scale. It keeps nothing."""
+
+    def encode_ledger_list(self, record: LedgerListRecord) -> bytes: ...
+
+    def decode_ledger_list(self, value: bytes, *, source: str) -> LedgerListRecord:
+        """Decode the ledgers of a log; no bytes are a log without ledgers."""
+
+    def encode_cursor(self, state: CursorState) -> bytes: ...
+
+    def decode_cursor(self, value: bytes, *, source: str) -> CursorState: ...
+
+    def ranges_size(self, state: CursorState) -> int:
+        """Return how many bytes of a cursor's record are its acknowledged ranges."""
+
+    def encode_schema(self, schema: SchemaInfo) -> bytes: ...
+
+    def decode_schema(self, value: bytes, *, source: str) -> SchemaInfo: ...
+
+    def encode_owner(self, broker: BrokerAddress) -> bytes:
+        """Encode the owner of a bundle. All brokers of a cluster write the same bytes for one."""
+
+    def decode_owner(self, value: bytes) -> BrokerAddress:
+        """Decode the owner of a bundle. Raises InvalidValue."""
+
+    def encode_deletion(self, topic: TopicName) -> bytes:
+        """Encode the note that a topic is being deleted. Its path says which, and is decoded."""
+
+    def encode_object(self, fields: Mapping[str, Any]) -> bytes:
+        """Encode what administrators keep: tenants, namespaces, policies."""
+
+    def decode_object(self, value: bytes) -> Json:
+        """Decode what administrators keep. Raises InvalidValue."""
