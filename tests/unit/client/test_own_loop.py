@@ -27,6 +27,7 @@ ARGUMENTS = {
     "reconsume_later": (None, 1),
     "register_schema": (None,),
     "schema": ("t",),
+    "go_over": (None,),
     "seek": (None,),
     "seek_time": (0,),
     "seek_each": (lambda _: 0,),

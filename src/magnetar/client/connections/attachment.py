@@ -1,8 +1,8 @@
 """Keeps one producer or one consumer attached to the broker that owns its topic.
 
 The owner gives a coroutine that attaches it to a connection. The attachment finds the broker,
-connects, calls it, and when the connection or the broker lets go, does so again: after 100 ms,
-200 ms, and so on to a minute, until it works, the owner closes, or the broker says never.
+connects, calls it, and when the connection is lost or the broker detaches it, does so again: after
+100 ms, 200 ms, and so on to a minute, until it works, the owner closes, or the broker says never.
 
     ATTACHING --attached--> ATTACHED --lost--> ATTACHING
                             ATTACHED --hold--> EXPECTING_LOSS --release--> ATTACHED
@@ -16,7 +16,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from magnetar.clock import Clock
 from magnetar.errors import (
@@ -76,6 +76,12 @@ TRANSITIONS: Final = {
 }
 
 
+class NotAttached(Protocol):
+    """What the owner of an attachment does when it could not be attached again."""
+
+    def __call__(self, error: MagnetarError, *, final: bool) -> None: ...
+
+
 class Attachment:
     """Attaches one owner to its broker, again and again."""
 
@@ -86,9 +92,8 @@ class Attachment:
         self,
         topic: str,
         attach: Callable[[Connection], Awaitable[None]],
-        failed: Callable[[MagnetarError], None],
+        not_attached: NotAttached,
         *,
-        refused: Callable[[MagnetarError], None] | None = None,
         lookup: Lookup,
         backoff: Backoff,
         clock: Clock,
@@ -96,15 +101,14 @@ class Attachment:
     ) -> None:
         """``attach`` may be cancelled and must then leave nothing behind at the broker.
 
-        ``refused`` is called each time a lost attachment could not be restored yet, ``failed``
-        once, when it never will be.
+        ``not_attached`` is called each time a lost attachment could not be restored, and with
+        ``final`` when it never will be.
         """
         self.connection = None
         self.failure = None
         self._topic = topic
         self._attach = attach
-        self._failed = failed
-        self._refused = refused
+        self._not_attached = not_attached
         self._lookup = lookup
         self._backoff = backoff
         self._clock = clock
@@ -210,19 +214,18 @@ class Attachment:
                     if not worth_retrying(error, attached_before=True):
                         log.warning("client.detached owner=%s error=%s", self._owner, error)
                         self._end(error)
-                        self._failed(error)
+                        self._not_attached(error, final=True)
                         return
                     log.info("client.attach_failed owner=%s error=%s", self._owner, error)
                     self._trouble = error
-                    if self._refused is not None:
-                        self._refused(error)
+                    self._not_attached(error, final=False)
                 else:
                     log.info("client.attached owner=%s", self._owner)
         except Exception as error:
             # This is a mistake of ours: the owner must hear of it, and not wait for ever.
             failure = UnknownFailure(f"{self._owner} could not be attached again: {error!r}")
             self._end(failure)
-            self._failed(failure)
+            self._not_attached(failure, final=True)
             raise
 
     def _pause_s(self) -> float:

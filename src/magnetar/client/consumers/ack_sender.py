@@ -35,18 +35,16 @@ class AckSender:
         consumer_id: int,
         config: ConsumerConfig,
         clock: Clock,
-        connection: Callable[[], Connection | None],
         *,
         topic: str,
         timeout_s: float,
         kept: bool = True,
         wheel: TimerWheel | None = None,
     ) -> None:
-        """``connection`` returns the connection to use now, or None when there is none.
+        """``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
 
-        ``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
-        ``wheel`` loses the entries that are acknowledged. Whoever waits for an answer of the broker
-        waits up to ``timeout_s`` seconds.
+        ``wheel`` loses the entries that are acknowledged. Receipts wait for the broker's answer up
+        to ``timeout_s`` seconds.
         """
         self.state = Acknowledgements(
             group_max=config.ack_group_max, batch_index=config.batch_index_ack, wheel=wheel
@@ -55,7 +53,7 @@ class AckSender:
         self._kept = kept
         self._group_time_s = config.ack_group_time_s
         self._clock = clock
-        self._connection = connection
+        self._connection: Connection | None = None  # Set while the consumer is attached.
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self.sent = 0  # Acknowledgements that left, for statistics.
@@ -105,9 +103,8 @@ class AckSender:
 
     def reject(self, position: Position, reason: int) -> None:
         """Acknowledge an entry that cannot be read, and tell the broker the reason."""
-        connection = self._connection()
-        if connection is not None and self._kept:
-            connection.write(requests.ack(self._id, [position], validation_error=reason))
+        if self._connection is not None and self._kept:
+            self._connection.write(requests.ack(self._id, [position], validation_error=reason))
 
     def send_soon(self) -> Awaitable[None]:
         """Send the group: now when it is full, otherwise when its time has come.
@@ -128,12 +125,10 @@ class AckSender:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        connection = self._connection()
-        if connection is not None:
-            self.send_to(connection)
-
-    def send_to(self, connection: Connection) -> None:
-        if not self.state.count or (self._receipts is not None and self._receipts.full):
+        connection = self._connection
+        if connection is None or not self.state.count:
+            return
+        if self._receipts is not None and self._receipts.full:
             return
         batches = self.state.drain(self._clock.now())
         sent = None if self._receipts is None else self._receipts.begin()
@@ -144,6 +139,11 @@ class AckSender:
             else:
                 connection.post(partial(self._command_with_receipt, batch, sent))
 
+    def attached(self, connection: Connection) -> None:
+        """Send over this connection, and at once what could not be sent before."""
+        self._connection = connection
+        self.send()
+
     def answered(self, request_id: int, error: MagnetarError | None) -> None:
         """The broker has answered a command."""
         if self._receipts is not None:
@@ -151,7 +151,8 @@ class AckSender:
             self.send_soon()  # What waited for room among the commands may go.
 
     def detached(self, *, lost: bool) -> None:
-        """The broker lets go of the consumer, or (``lost``) there is no connection any more."""
+        """The broker has detached the consumer, or (``lost``) there is no connection any more."""
+        self._connection = None
         if self._receipts is not None:
             for batch in self._receipts.take_unanswered():
                 self.state.send_again(batch)
@@ -172,7 +173,8 @@ class AckSender:
             await self._receipts.settled()
 
     def close(self, error: MagnetarError) -> None:
-        """Send nothing more; who waits for an answer gets ``error``."""
+        """Send nothing more; receipts that are still awaited get ``error``."""
+        self._connection = None
         if self._timer is not None:
             self._timer.cancel()
         if self._receipts is not None:

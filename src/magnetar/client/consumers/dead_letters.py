@@ -7,11 +7,11 @@ after all: it is not lost, and does not stand in the way of others.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from magnetar.client.message import Message
 from magnetar.tasks import Tasks
-from magnetar.wire.frames import Frame
 
 from .letter_sender import LetterSender
 from .receive_queue import Opened
@@ -19,8 +19,17 @@ from .receive_queue import Opened
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class Outcome:
+    """What became of dead letters that were sent together."""
+
+    stored: list[Message[Any]] = field(default_factory=list)
+    refused: list[Message[Any]] = field(default_factory=list)
+    forgotten: bool = False  # The broker sends those that are not stored again.
+
+
 class DeadLetters:
-    """The dead letters for one topic. What waits here has taken permits, which bound it."""
+    """The dead letters for one topic. The messages here have taken permits, which bound them."""
 
     held: int  # The permits of messages that are neither settled nor forgotten.
 
@@ -28,19 +37,10 @@ class DeadLetters:
         self,
         topic: str,
         sender: LetterSender,
-        open_entry: Callable[[Frame], Opened],
-        *,
-        stored: Callable[[Message[Any]], object],
-        settled: Callable[[int, list[Message[Any]]], None],
+        settled: Callable[[Outcome], None],
     ) -> None:
-        """``stored`` is called for each letter that is stored.
-
-        ``settled`` is called with the number of those, and the messages whose letters were refused.
-        """
         self._topic = topic
         self._sender = sender
-        self._open_entry = open_entry
-        self._stored = stored
         self._settled = settled
         self.held = 0
         self._waiting: list[Message[Any]] = []
@@ -48,9 +48,8 @@ class DeadLetters:
         self._tasks = Tasks(f"dead letters of {topic}")
         self._sending: asyncio.Task[None] | None = None
 
-    def open(self, frame: Frame) -> Opened:
-        """Open an entry; it has nothing for the application if it came too often."""
-        opened = self._open_entry(frame)
+    def filter(self, opened: Opened) -> Opened:
+        """Return an entry; it has nothing for the application if it was redelivered too often."""
         messages = opened.messages
         if not messages or messages[0].redelivery_count <= self._sender.rules.count_max:
             return opened
@@ -61,7 +60,7 @@ class DeadLetters:
         return Opened([], opened.permits - len(messages))
 
     def clear(self) -> None:
-        """Forget what waits: the broker sends it again."""
+        """Forget the messages here: the broker sends them again."""
         self._waiting.clear()
         self._epoch += 1
         self.held = 0
@@ -82,13 +81,10 @@ class DeadLetters:
                 self._waiting = []
                 letters = (self._sender.dead(message) for message in messages)
                 outcomes = await asyncio.gather(*letters, return_exceptions=True)
-                refused, errors = [], []
+                outcome = Outcome(forgotten=epoch != self._epoch)
                 for message, error in zip(messages, outcomes, strict=True):
-                    if error is None:
-                        self._stored(message)
-                    else:
-                        refused.append(message)
-                        errors.append(error)
+                    (outcome.stored if error is None else outcome.refused).append(message)
+                errors = list(filter(None, outcomes))
                 if errors:
                     log.error(
                         "consumer.dead_letters_refused topic=%s messages=%d error=%r",
@@ -96,8 +92,8 @@ class DeadLetters:
                         len(errors),
                         errors[0],
                     )
-                if epoch == self._epoch:
+                if not outcome.forgotten:
                     self.held -= len(messages)
-                    self._settled(len(messages) - len(refused), refused)
+                self._settled(outcome)
         finally:
             self._sending = None

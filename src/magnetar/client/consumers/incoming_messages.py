@@ -18,16 +18,16 @@ from magnetar.wire import requests
 from magnetar.wire.frames import Frame
 
 from .ack_sender import AckSender
-from .alarm import Alarm
-from .dead_letters import DeadLetters
+from .dead_letters import DeadLetters, Outcome
 from .entry import Entry
 from .interceptors import TopicInterceptors
 from .letter_sender import LetterSender
-from .place import Place
-from .receive_queue import ReceiveQueue
+from .read_position import ReadPosition, Start
+from .receive_queue import Opened, ReceiveQueue
 from .redeliveries import Redeliveries
 from .subscribing import Subscribing
-from .unpacking import Start, Unpacker, permits_of
+from .timer import Timer
+from .unpacking import Unpacker, permits_of
 from .writer_schemas import WriterSchemas
 
 log = logging.getLogger(__name__)
@@ -36,11 +36,12 @@ SETTLED_PARTS: Final = 8  # So often in one queue's worth of messages it is look
 
 
 class IncomingMessages:
-    """Those of one ``TopicConsumer``."""
+    """Keeps the incoming messages of one ``TopicConsumer``."""
 
     paused: bool  # The broker gets no permits.
     receiving: bool  # Messages from before a seek or reconnection are not taken.
     epoch: int  # Counts redeliveries of an ordered subscription: older messages are not taken.
+    connection: Connection | None  # The one to ask for messages; None while there is none.
     interceptors: TopicInterceptors | None  # See what the application takes.
     letters: LetterSender | None
 
@@ -55,15 +56,14 @@ class IncomingMessages:
         clock: Clock,
         schemas: WriterSchemas | None,
         reads_only: bool,
-        connection: Callable[[], Connection | None],
         arrived: Callable[[], None],
         ask_again: Callable[[Iterable[Position]], None],
     ) -> None:
         """``arrived`` is called when ``take`` may find something.
 
         ``ask_again`` has the broker send entries again, of which there is only a part.
-        ``connection`` is the one to use now, or None when there is none. ``reads_only``: it is a
-        reader's, which acknowledges what was taken and cannot have it again.
+        ``reads_only``: it is a reader's, which acknowledges what was taken and cannot have it
+        again.
         """
         self.paused = False
         self.receiving = False
@@ -74,38 +74,28 @@ class IncomingMessages:
         self._id = consumer_id
         self._acks = acks
         self._redeliveries = redeliveries
-        self._connection = connection
+        self.connection = None
         self._arrived = arrived
         self._ask_again = ask_again
         self._kept = topic.persistent
         self._ordered = config.type.single_active
         self._reads_only = reads_only
-        self._place = Place(subscribing.start)
-        self._chunk_alarm = Alarm(clock, self._expire_chunks)
+        self._position = ReadPosition(subscribing.start)
+        self._chunk_timer = Timer(clock, self._expire_chunks)
         self._unpacker = Unpacker(
             self._topic,
             topic.partition_index,
             acks.state,
             config,
             now=clock.now,
-            reject=acks.reject,
-            send_soon=acks.send_soon,
-            withhold=redeliveries.withheld,
-            expire_at=self._chunk_alarm.set,
             decode=None if schemas is None else schemas.decode,
             holder=subscribing.holder,
         )
         self.letters, self._dead_letters, open_entry = None, None, self._unpacker.open
         if subscribing.letters is not None:
             self.letters = LetterSender(subscribing.letters, topic)
-            self._dead_letters = DeadLetters(
-                self._topic,
-                self.letters,
-                open_entry,
-                stored=acks.acknowledge_one,
-                settled=self._dead_lettered,
-            )
-            open_entry = self._dead_letters.open
+            self._dead_letters = DeadLetters(self._topic, self.letters, self._dead_lettered)
+            open_entry = self._open_entry
         self._size = subscribing.receiver_queue_size
         self._queue = ReceiveQueue(
             self._size,
@@ -122,7 +112,7 @@ class IncomingMessages:
 
     @property
     def on_demand(self) -> bool:
-        """Whether nothing is sent ahead: each message comes for somebody who waits for it."""
+        """Whether nothing is sent ahead: a caller that waits asks for each message."""
         return self._queue.on_demand
 
     @property
@@ -152,7 +142,10 @@ class IncomingMessages:
 
     def open(self, count: int = 1) -> bool:
         """Have so many messages opened. False: there is none."""
-        return self._queue.open(count)
+        opened = self._queue.open(count)
+        if self._unpacker.has_events:
+            self._on_events()
+        return opened
 
     def take(self, count_max: int, *, held: bool = False) -> list[Message[Any]]:
         """Take the messages that are there, at most ``count_max``.
@@ -161,6 +154,8 @@ class IncomingMessages:
         """
         self._note_taken()
         taken = self._queue.take(count_max)
+        if self._unpacker.has_events:
+            self._on_events()
         if self.interceptors is not None:
             taken = list(map(self.interceptors.before_consume, taken))
         self._note_taken(held=held)
@@ -168,11 +163,13 @@ class IncomingMessages:
         return taken
 
     def take_entries(self, count_max: int, bytes_max: float = inf) -> list[Entry]:
-        """The same, entry by entry; the last one may have more messages than were asked for."""
+        """Take whole entries; the last one may have more messages than were asked for."""
         taken = self._queue.take_entries(count_max, self._unpacker.open_entry, bytes_max)
+        if self._unpacker.has_events:
+            self._on_events()
         self._note_taken()
         if taken:
-            self._place.seen = taken[-1].last_id
+            self._position.seen = taken[-1].last_id
             self._acks.acknowledge_cumulative(taken[-1].last_id)
         self.ask_for_more()
         return taken
@@ -180,7 +177,7 @@ class IncomingMessages:
     def is_behind(self, last: MessageId, mark: Position) -> bool:
         """Whether the application has not received ``last``, the topic's last message."""
         self._note_taken()
-        return self._place.is_behind(last, mark)
+        return self._position.is_behind(last, mark)
 
     def on_message(self, frame: Frame) -> None:
         if not self.receiving:
@@ -195,7 +192,7 @@ class IncomingMessages:
         self.received.size_bytes += len(frame.entry or b"")
         if not was_waiting and self._queue.waiting:
             if self._dead_letters is not None:
-                self._queue.open()  # Dead letters do not wait until the application receives.
+                self.open()  # Dead letters do not wait until the application receives.
             self._arrived()
 
     def look_again(self) -> None:
@@ -206,47 +203,49 @@ class IncomingMessages:
             self._arrived()
 
     def want(self) -> None:
-        """Somebody waits for a message."""
+        """A caller waits for a message."""
         if self._queue.wants_one:
-            self._give_permits(self._connection())
+            self._give_permits()
 
     def ask_for_more(self) -> None:
         """Give the broker permits, if so much was consumed."""
         if self._queue.wants_more:
-            self._give_permits(self._connection())
+            self._give_permits()
 
     def pause(self, *, paused: bool) -> None:
         """Give the broker no more permits, or go on doing so."""
         self.paused = paused
         if not paused:
-            self._ask_anew(self._connection())
+            self._ask_anew()
 
-    def _ask_anew(self, connection: Connection | None) -> None:
+    def _ask_anew(self) -> None:
         """The broker may have got no permits until now."""
         if self._queue.wants_more:
-            self._give_permits(connection)
+            self._give_permits()
         elif self.on_demand:
-            self._arrived()  # Whoever waits asks for a message again.
+            self._arrived()  # A caller that waits asks for a message again.
 
-    def _give_permits(self, connection: Connection | None) -> None:
-        if connection is not None and not self.paused:
-            connection.write(requests.flow(self._id, self._queue.take_permits()))
+    def _give_permits(self) -> None:
+        if self.connection is not None and not self.paused:
+            self.connection.write(requests.flow(self._id, self._queue.take_permits()))
 
     def start(self) -> Start | None:
-        """Where to begin, of a subscription whose place the broker does not keep."""
-        start = self._place.start
+        """Where to begin, of a subscription that is not durable."""
+        start = self._position.start
         if start is not None:
             self._unpacker.start = start
         return start
 
     def attached(self, connection: Connection) -> None:
         """Receive what a new subscription brings, over this connection."""
+        self.connection = connection
         self.receiving = True
         self._queue.restart()
-        self._ask_anew(connection)
+        self._ask_anew()
 
     def detached(self) -> None:
         """Drop what waits, and receive nothing before ``attached``."""
+        self.connection = None
         self.receiving = False
         self._queue.restart()
         self._remember_seen()
@@ -261,9 +260,9 @@ class IncomingMessages:
         self._unpacker.seen_before = None
         self._unpacker.start = start
         self._unpacker.time_start_ms = None
-        self._place.move(start)
+        self._position.move(start)
         self.ask_for_more()
-        if self._place.start is not None:
+        if self._position.start is not None:
             self._unpacker.time_start_ms = time_ms
 
     def drop(self) -> None:
@@ -288,9 +287,10 @@ class IncomingMessages:
 
     def end(self) -> None:
         """Drop all, and take nothing more."""
+        self.connection = None
         self.receiving = False
         self._queue.restart()
-        self._chunk_alarm.close()
+        self._chunk_timer.close()
 
     async def close(self) -> None:
         """After ``end``."""
@@ -304,16 +304,38 @@ class IncomingMessages:
         if self._dead_letters is not None:
             self._dead_letters.clear()
 
-    def _dead_lettered(self, count: int, refused: list[Message[Any]]) -> None:
-        self._queue.give_back(count)
-        if refused:
-            self._queue.put_back(refused)
+    def _open_entry(self, frame: Frame) -> Opened:
+        """Open an entry, and take messages out that were redelivered too often."""
+        assert self._dead_letters is not None
+        return self._dead_letters.filter(self._unpacker.open(frame))
+
+    def _dead_lettered(self, outcome: Outcome) -> None:
+        for message in outcome.stored:
+            self._acks.acknowledge_one(message)
+        if outcome.forgotten:
+            return
+        self._queue.give_back(len(outcome.stored))
+        if outcome.refused:
+            self._queue.put_back(outcome.refused)
             self._arrived()
-        self._ask_anew(self._connection())
+        self._ask_anew()
+
+    def _on_events(self) -> None:
+        """Do what is to be done about entries that were opened."""
+        events = self._unpacker.take_events()
+        for position, flaw in events.rejected:
+            self._acks.reject(position, flaw)
+        for position in events.withheld:
+            self._redeliveries.withheld(position)
+        if events.chunks_due is not None:
+            self._chunk_timer.set(events.chunks_due)
+        if events.acknowledged:
+            self._acks.send_soon()
 
     def _expire_chunks(self) -> None:
         """Give up chunked messages that took too long. A reader cannot ask for any again."""
         again = self._unpacker.expire()
+        self._on_events()
         if not again or self._reads_only or not self._kept:
             return
         log.info("consumer.chunks_again topic=%s entries=%d", self._topic, len(again))
@@ -324,15 +346,15 @@ class IncomingMessages:
         self._note_taken()
         if not self._kept:
             return
-        seen = self._place.detached()
-        if seen is not None and self._place.start is None and self._ordered:
+        seen = self._position.detached()
+        if seen is not None and self._position.start is None and self._ordered:
             self._unpacker.seen_before = max(self._unpacker.seen_before or seen, seen)
 
     def _note_taken(self, *, held: bool = False) -> None:
         taken = self._queue.taken()
         if not taken:
             return
-        self._place.seen = taken[-1]
+        self._position.seen = taken[-1]
         if self._redeliveries.times_out and not held:
             self._redeliveries.taken(taken)
         elif self._reads_only:  # A reader tells the broker how far it is.

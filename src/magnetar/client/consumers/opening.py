@@ -17,11 +17,11 @@ from magnetar.schemas.schema import Schema
 
 from .config import ConsumerConfig
 from .letter_sender import Letters
+from .read_position import Start
 from .receiver import Receiver
 from .topic_discovery import PatternDiscovery, add_missing
 from .topic_set import TopicSet
 from .topics_pattern import TopicsPattern
-from .unpacking import Start
 
 NAME_SIZE: Final = 5  # Random bytes in a name that the client makes up: ten hex digits.
 

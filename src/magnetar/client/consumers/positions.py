@@ -10,8 +10,7 @@ from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame
 
-from .place import entry_of
-from .unpacking import Start
+from .read_position import Start, entry_of
 
 
 class Positions:

@@ -8,7 +8,7 @@ from magnetar.client.message import Message, entries_of
 from magnetar.clock import Clock
 from magnetar.model.position import MessageId, Position
 
-from .alarm import Alarm
+from .timer import Timer
 from .timer_wheel import TimerWheel
 
 TICKS_PER_DELAY: Final = 3
@@ -47,7 +47,7 @@ class Redeliveries:
         self._tick_s = min(max(shortest / TICKS_PER_DELAY, TICK_MIN_S), TICK_MAX_S)
         self._clock = clock
         self._ask_again = ask_again
-        self._alarm = Alarm(clock, self._ask)
+        self._timer = Timer(clock, self._ask)
         # The broker counts the redeliveries of Shared and Key_Shared subscriptions only.
         counts = self._timeout_backoff is not None or self._refused_backoff is not None
         self._counts: dict[Position, int] | None = None
@@ -60,17 +60,17 @@ class Redeliveries:
         due = self._clock.now() + self._timeout_s
         if self._timeout_backoff is None:
             places = (place for message in messages for place in entries_of(message))
-            self._alarm.set(self.wheel.add(places, due, self._timeout_tick_s))
+            self._timer.set(self.wheel.add(places, due, self._timeout_tick_s))
             return
         for message in messages:
             later = due + self._timeout_backoff.delay_s(self._count(message))
-            self._alarm.set(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
+            self._timer.set(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
 
     def withheld(self, position: Position) -> None:
         """The application does not get this entry, which may be read later."""
         if self.times_out:
             due = self._clock.now() + self._timeout_s
-            self._alarm.set(self.wheel.add((position,), due, self._timeout_tick_s))
+            self._timer.set(self.wheel.add((position,), due, self._timeout_tick_s))
 
     def refuse(self, messages: Iterable[Message[Any] | MessageId]) -> None:
         """The application cannot process these now."""
@@ -79,11 +79,11 @@ class Redeliveries:
         now = self._clock.now()
         if self._refused_backoff is None:
             places = (place for message in messages for place in entries_of(message))
-            self._alarm.set(self.wheel.move(places, now + self._delay_s, self._tick_s))
+            self._timer.set(self.wheel.move(places, now + self._delay_s, self._tick_s))
             return
         for message in messages:
             due = now + self._refused_backoff.delay_s(self._count(message))
-            self._alarm.set(self.wheel.move(entries_of(message), due, self._tick_s))
+            self._timer.set(self.wheel.move(entries_of(message), due, self._tick_s))
 
     def asked(self, positions: Iterable[Position]) -> None:
         """These have been asked for."""
@@ -96,7 +96,7 @@ class Redeliveries:
 
     def close(self) -> None:
         self.wheel.clear()
-        self._alarm.close()
+        self._timer.close()
 
     def _count(self, message: Message[Any] | MessageId) -> int:
         """How often it was delivered before."""
@@ -111,7 +111,7 @@ class Redeliveries:
             self._ask_again(taken)
         first = self.wheel.first
         if first is not None:
-            self._alarm.set(first)
+            self._timer.set(first)
 
     def _note(self, positions: list[Position]) -> None:
         if self._counts is None:

@@ -12,8 +12,7 @@ from magnetar.schemas.schema import Schema
 from magnetar.wire import requests
 
 from .letter_sender import Letters
-from .place import entry_of
-from .unpacking import Start
+from .read_position import Start, entry_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class TopicConsumer:
         self._attachment = Attachment(
             self.topic,
             self._attach,
-            self._fail,
+            self._not_attached,
             lookup=lookup,
             backoff=backoff,
             clock=clock,
@@ -87,7 +87,6 @@ class TopicConsumer:
             consumer_id,
             config,
             clock,
-            lambda: self._attachment.connection,
             kept=self._kept,
             topic=self.topic,
             timeout_s=operation_timeout_s,
@@ -110,7 +109,6 @@ class TopicConsumer:
             clock=clock,
             schemas=self._schemas,
             reads_only=reads_only,
-            connection=lambda: self._attachment.connection,
             arrived=partial(arrived, self),
             ask_again=self._ask_again,
         )
@@ -232,7 +230,7 @@ class TopicConsumer:
         self.reached_end = True
 
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
-        if connection is self._attachment.connection:
+        if connection is self.incoming.connection:
             self.incoming.detached()
             self.acks.detached(lost=error is not None)
         self._attachment.lost(connection)
@@ -244,7 +242,7 @@ class TopicConsumer:
         except BaseException:
             connection.detach(connection.consumers, self._id, self._close_request)
             raise
-        self.acks.send_to(connection)
+        self.acks.attached(connection)
         self.reached_end = False  # It hears of the end again.
         self.incoming.attached(connection)
 
@@ -256,6 +254,10 @@ class TopicConsumer:
             start=self.incoming.start(),
             epoch=self.incoming.epoch,
         )
+
+    def _not_attached(self, error: MagnetarError, *, final: bool) -> None:
+        if final:
+            self._fail(error)
 
     def _fail(self, error: MagnetarError) -> None:
         if self.over is None:

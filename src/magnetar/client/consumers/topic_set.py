@@ -17,10 +17,10 @@ from magnetar.schemas.schema import Schema
 from .config import ConsumerConfig
 from .interceptors import TopicInterceptors
 from .letter_sender import Letters
+from .read_position import Start
 from .receiver import Receiver
 from .subscribing import Subscribing
 from .topic_consumer import TopicConsumer
-from .unpacking import Start
 
 log = logging.getLogger(__name__)
 

@@ -1,12 +1,14 @@
 """Turns entries into messages. Pure but for its log.
 
-What cannot be read is acknowledged with the reason, so that it does not come back for ever, and
-logged once per reason. What the application has seen already, or must not see, is left out.
+An entry that cannot be read is logged, once per reason, and left out, as is what the application
+has seen already or must not see. What has to be done about such entries is for the owner, who asks
+for ``take_events`` after it had entries opened: an entry is rejected with the reason, so that it is
+not delivered again and again, or withheld until its key is there, or acknowledged already.
 """
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerCryptoFailureAction
@@ -17,11 +19,12 @@ from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import CompressionType, decompress
 from magnetar.message.metadata import ChunkPlace, Encryption, Metadata, message_count, parse
-from magnetar.model.position import MessageId, Position
+from magnetar.model.position import Position
 from magnetar.wire.frames import Frame
 
 from .acknowledgements import Acknowledgements, bits
 from .entry import Entry
+from .read_position import Start
 from .receive_queue import Opened, OpenedEntry
 
 log = logging.getLogger(__name__)
@@ -45,24 +48,14 @@ class Unreadable(Exception):
         self.flaw = flaw
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The message to begin with; the broker begins with its entry."""
+@dataclass(slots=True)
+class Events:
+    """What is to be done about entries that were opened."""
 
-    message_id: MessageId
-    inclusive: bool
-
-    def includes(self, position: Position) -> bool:
-        """Whether this entry is the one to begin with, itself."""
-        return self.inclusive and position == self.message_id.position
-
-    def skip(self, position: Position, batch_size: int) -> int:
-        """How many messages of this entry come before the start."""
-        if position != self.message_id.position:
-            return 0
-        if self.message_id.batch_index < 0:
-            return 0 if self.inclusive else batch_size
-        return min(self.message_id.batch_index + (not self.inclusive), batch_size)
+    rejected: list[tuple[Position, Flaw]] = field(default_factory=list)  # Tell the broker.
+    withheld: list[Position] = field(default_factory=list)  # They stay unacknowledged.
+    acknowledged: bool = False  # There is something to send.
+    chunks_due: float | None = None  # When ``expire`` is to be called.
 
 
 class Unpacker:
@@ -81,18 +74,10 @@ class Unpacker:
         config: ConsumerConfig,
         *,
         now: Callable[[], float],
-        reject: Callable[[Position, int], None],
-        send_soon: Callable[[], object],
-        withhold: Callable[[Position], None],
-        expire_at: Callable[[float], None],
         decode: Callable[[bytes | None], Decode] | None = None,
         holder: Callable[[], object] | None = None,
     ) -> None:
-        """``reject`` tells the broker that an entry cannot be read.
-
-        ``send_soon`` is called when there is something to acknowledge, ``withhold`` with an entry
-        that stays unacknowledged, ``expire_at`` with the time when ``expire`` is to be called.
-        ``decode`` returns what decodes the messages of a version of the schema, ``holder`` the
+        """``decode`` returns what decodes the messages of a version of the schema, ``holder`` the
         consumer or reader.
         """
         self.start = None
@@ -114,15 +99,27 @@ class Unpacker:
         self._compacted = config.read_compacted
         self._size_max = config.message_size_max
         self._now = now
-        self._reject = reject
-        self._send_soon = send_soon
-        self._withhold = withhold
         self._decryptor = Decryptor(config.crypto_key_reader) if config.crypto_key_reader else None
         self._crypto_failure_action = config.crypto_failure_action
-        self._expire_at = expire_at
         self._decode = decode
         self._holder = holder
         self._reported: set[Flaw] = set()
+        self._events: Events | None = None
+
+    @property
+    def has_events(self) -> bool:
+        """Whether ``take_events`` has any."""
+        return self._events is not None
+
+    def take_events(self) -> Events:
+        """Take what has happened since this was asked before."""
+        events, self._events = self._events or Events(), None
+        return events
+
+    def _note(self) -> Events:
+        if self._events is None:
+            self._events = Events()
+        return self._events
 
     def open(self, frame: Frame) -> Opened:
         """The messages of an entry that the application should get, and its cost in permits."""
@@ -246,7 +243,7 @@ class Unpacker:
         """Leave an entry unacknowledged, and do not ask for others in its place."""
         self._report(Flaw.DECRYPTION, position, error)
         self.withheld[position] = permits
-        self._withhold(position)
+        self._note().withheld.append(position)
         if self._ordered:
             self._acknowledged.chunked(position)  # No cumulative acknowledgement takes it in.
 
@@ -264,7 +261,7 @@ class Unpacker:
             self._watch_chunks()
             if place.index and self.start is not None and self.start.includes(position):
                 log.warning(
-                    "consumer.start_passed_over topic=%s message_id=%s: it names the last entry of "
+                    "consumer.start_skipped topic=%s message_id=%s: it names the last entry of "
                     "a chunked message without its first one; keep an id by MessageId.to_bytes() "
                     "or to_text()",
                     self._topic,
@@ -277,7 +274,7 @@ class Unpacker:
     def _watch_chunks(self) -> None:
         due = self._chunks.due
         if due is not None:
-            self._expire_at(due)
+            self._note().chunks_due = due
 
     def _give_up_chunks(self) -> None:
         dropped = self._chunks.take_dropped()
@@ -338,11 +335,11 @@ class Unpacker:
     def _done(self, position: Position) -> None:
         """Acknowledge an entry that has nothing for the application."""
         self._acknowledged.entry(position)
-        self._send_soon()
+        self._note().acknowledged = True
 
     def _refuse(self, position: Position, flaw: Flaw, error: object) -> None:
         self._report(flaw, position, error)
-        self._reject(position, flaw)
+        self._note().rejected.append((position, flaw))
 
     def _report(self, flaw: Flaw, position: Position, error: object) -> None:
         if flaw not in self._reported:

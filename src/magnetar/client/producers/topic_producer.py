@@ -87,8 +87,7 @@ class TopicProducer:
         self._attachment = Attachment(
             self._topic,
             self._attach,
-            self.queue.fail_all,
-            refused=self._refused,
+            self._not_attached,
             lookup=lookup,
             backoff=backoff,
             clock=clock,
@@ -169,7 +168,7 @@ class TopicProducer:
             self._reconnect(f"send {refusal.sequence_id} failed: {error}")
 
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
-        if error is None and self._asked is not None:  # It waits in line at a broker that let go.
+        if error is None and self._asked is not None:  # It was queued at a broker that detached it.
             connection.fail(self._asked, TopicClosed(f"{self._topic} was closed: it moves"))
         self._sends.trouble = self._sends.trouble or error
         self._attachment.lost(connection)
@@ -220,6 +219,12 @@ class TopicProducer:
     def _write(self, pieces: list[bytes]) -> None:
         if self._attachment.connection is not None:
             self._attachment.connection.write_pieces(pieces)
+
+    def _not_attached(self, error: MagnetarError, *, final: bool) -> None:
+        if final:
+            self.queue.fail_all(error)
+        else:
+            self._refused(error)
 
     def _refused(self, error: MagnetarError) -> None:
         kept_out = isinstance(error, BacklogQuotaExceeded)

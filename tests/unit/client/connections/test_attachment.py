@@ -29,11 +29,12 @@ class Owner:
         self.attached = []
         self.refusals = []
         self.failure = None
+        self.attempts = []  # The errors of those that failed after it was attached once.
         self.then = None  # What happens while it is being attached.
         self.attachment = Attachment(
             TOPIC,
             self.attach,
-            self.failed,
+            self.not_attached,
             lookup=lookup,
             backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=1.0),
             clock=clock or SystemClock(),
@@ -47,8 +48,11 @@ class Owner:
         if self.then is not None:
             await self.then(connection)
 
-    def failed(self, error):
-        self.failure = error
+    def not_attached(self, error, *, final):
+        if final:
+            self.failure = error
+        else:
+            self.attempts.append(error)
 
 
 @pytest.fixture
@@ -110,9 +114,10 @@ async def test_news_of_an_old_connection_changes_nothing(owner):
 
 async def test_it_gives_up_when_the_broker_says_never(owner):
     await owner.attachment.start(5)
-    owner.refusals = [TopicNotFound("deleted")]
+    owner.refusals = [NotReady("not yet"), TopicNotFound("deleted")]
     owner.attachment.lost(owner.attached[0])
     await until(lambda: owner.failure is not None)
+    assert [str(error) for error in owner.attempts] == ["not yet"]
     assert isinstance(owner.failure, TopicNotFound)
     with pytest.raises(TopicNotFound, match="deleted"):
         await owner.attachment.attached()

@@ -23,16 +23,15 @@ class Desk:
 
     def __init__(self, *, kept=True, **options):
         self.acks = []
-        self.here = True
         self.sender = AckSender(
             5,
             ConsumerConfig(**{"ack_group_time_s": 60.0, **options}),
             SystemClock(),
-            lambda: self if self.here else None,
             topic="t",
             timeout_s=5.0,
             kept=kept,
         )
+        self.sender.attached(self)
 
     def write(self, data):
         for frame in FrameDecoder().feed(data):
@@ -153,11 +152,11 @@ async def test_with_batch_index_the_broker_is_told_of_single_messages():
 
 
 async def test_without_a_connection_they_wait(desk):
-    desk.here = False
+    desk.sender.detached(lost=True)
     desk.sender.acknowledge(batch(1, 0))
     desk.sender.send()
-    desk.here = True
-    desk.sender.send_to(desk)
+    assert desk.entries == []
+    desk.sender.attached(desk)
     assert desk.entries == [[1]]
 
 
@@ -165,7 +164,7 @@ async def test_a_rejected_entry_is_told_with_the_reason(desk):
     desk.sender.reject(Position(7, 1), 2)
     assert desk.entries == [[1]]
     assert desk.acks[0].validation_error == 2
-    desk.here = False
+    desk.sender.detached(lost=True)
     desk.sender.reject(Position(7, 2), 2)
     assert len(desk.acks) == 1
 
@@ -256,11 +255,10 @@ async def test_what_was_not_answered_is_sent_again_with_what_came_since(lost):
     desk.sender.send()
     receipts.append(desk.sender.acknowledge_cumulative(batch(0, 0)[0]))
     desk.sender.send()
-    desk.here = False
     desk.sender.detached(lost=lost)
     receipts.append(desk.sender.acknowledge(batch(3, 0)))
     desk.answer(0, 1)  # It comes too late.
-    desk.here = True
+    desk.sender.attached(desk)
     desk.sender.send()
     assert desk.entries == [[1, 2], [0], [1, 3, 2], [0]]
     assert list(desk.acks[2].message_id[2].ack_set) == [0b10]

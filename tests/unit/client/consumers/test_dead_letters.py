@@ -19,10 +19,13 @@ class Desk:
         self.letters = DeadLetters(
             "t",
             sender(self.topics),
-            lambda entry: entry,  # Opened already.
-            stored=self.stored.append,
-            settled=lambda count, refused: self.settled.append((count, refused)),
+            self.note,
         )
+
+    def note(self, outcome):
+        self.stored += outcome.stored
+        if not outcome.forgotten:
+            self.settled.append((len(outcome.stored), outcome.refused))
 
 
 def opened(count, *, messages=2):
@@ -36,9 +39,9 @@ async def test_what_came_as_often_as_it_may_is_delivered():
     desk = Desk()
     for count in (0, 2):
         entry = opened(count)
-        assert desk.letters.open(entry) is entry
+        assert desk.letters.filter(entry) is entry
     nothing = Opened([], 1)
-    assert desk.letters.open(nothing) is nothing
+    assert desk.letters.filter(nothing) is nothing
     await desk.letters.close()
     assert desk.topics.opened == []
 
@@ -48,7 +51,7 @@ async def test_what_came_more_often_is_stored_and_then_acknowledged():
     desk.topics.may_open.clear()
     entry = opened(3)
     # Its other permits were for messages that are acknowledged.
-    assert desk.letters.open(entry) == Opened([], 3)
+    assert desk.letters.filter(entry) == Opened([], 3)
     assert desk.letters.held == 2
     await until(lambda: desk.topics.opened)
     assert desk.stored == []
@@ -62,8 +65,8 @@ async def test_what_is_refused_is_handed_back_and_logged_once(caplog):
     desk = Desk()
     desk.topics.refusal = TopicTerminated("it is over")
     first, second = opened(3), opened(4, messages=1)
-    desk.letters.open(first)
-    desk.letters.open(second)
+    desk.letters.filter(first)
+    desk.letters.filter(second)
     await desk.letters.sent(5.0)
     # Both wait for the one producer, which could not be made.
     assert desk.settled == [(0, [*first.messages, *second.messages])]
@@ -77,9 +80,9 @@ async def test_what_comes_again_anyway_is_forgotten():
     desk = Desk()
     desk.topics.may_open.clear()
     first, second = opened(3), opened(3)
-    desk.letters.open(first)
+    desk.letters.filter(first)
     await until(lambda: desk.topics.opened)
-    desk.letters.open(second)
+    desk.letters.filter(second)
     desk.letters.clear()
     assert desk.letters.held == 0
     desk.topics.may_open.set()
@@ -93,7 +96,7 @@ async def test_waiting_for_letters_has_an_end():
     desk = Desk()
     desk.topics.may_open.clear()
     await desk.letters.sent(5.0)
-    desk.letters.open(opened(3))
+    desk.letters.filter(opened(3))
     await asyncio.wait_for(desk.letters.sent(0.01), 5)
     await desk.letters.close()
     assert desk.stored == []

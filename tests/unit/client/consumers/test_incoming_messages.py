@@ -6,9 +6,9 @@ from support.clock import LoopClock
 from magnetar.client.consumers.ack_sender import AckSender
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.incoming_messages import SETTLED_PARTS, IncomingMessages
+from magnetar.client.consumers.read_position import Start
 from magnetar.client.consumers.redeliveries import Redeliveries
 from magnetar.client.consumers.subscribing import Subscribing
-from magnetar.client.consumers.unpacking import Start
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import build
 from magnetar.model.names import TopicName
@@ -29,7 +29,7 @@ class Desk:
         self.redeliveries = Redeliveries(
             config, clock, self.asked.append, acknowledges=not reads_only
         )
-        self.acks = AckSender(5, config, clock, lambda: self, topic="t", timeout_s=5.0)
+        self.acks = AckSender(5, config, clock, topic="t", timeout_s=5.0)
         self.incoming = IncomingMessages(
             Subscribing(TopicName.parse("t"), "s", "me", config.receiver_queue_size, start),
             5,
@@ -39,11 +39,11 @@ class Desk:
             clock=clock,
             schemas=None,
             reads_only=reads_only,
-            connection=lambda: self,
             arrived=self.note_arrival,
             ask_again=self.asked.append,
         )
         self.incoming.start()
+        self.acks.attached(self)
         self.incoming.attached(self)
 
     def note_arrival(self):

@@ -1,8 +1,8 @@
 """What a broker is told when a consumer subscribes; ``test_topic_consumer.py`` shows the rest."""
 
 from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.consumers.read_position import Start
 from magnetar.client.consumers.subscribing import Subscribing
-from magnetar.client.consumers.unpacking import Start
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.model.subscriptions import InitialPosition

@@ -4,7 +4,8 @@ import pytest
 
 from magnetar.client.consumers.acknowledgements import Acknowledgements, words
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerCryptoFailureAction
-from magnetar.client.consumers.unpacking import Flaw, Start, Unpacker
+from magnetar.client.consumers.read_position import Start
+from magnetar.client.consumers.unpacking import Flaw, Unpacker
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.batching import Batch
 from magnetar.client.producers.encoding import Encoder
@@ -65,14 +66,27 @@ class Desk:
             self.acks,
             ConsumerConfig(**options),
             now=lambda: self.now,
-            reject=lambda position, flaw: self.rejected.append((position, flaw)),
-            send_soon=lambda: self.due.append(self.acks.count),
-            withhold=self.withheld.append,
-            expire_at=self.expirations.append,
         )
 
     def open(self, entry, position=AT, **fields):
-        return self.unpacker.open(frame(entry, position, **fields))
+        opened = self.unpacker.open(frame(entry, position, **fields))
+        self.note_events()
+        return opened
+
+    def expire(self):
+        again = self.unpacker.expire()
+        self.note_events()
+        return again
+
+    def note_events(self):
+        events = self.unpacker.take_events()
+        assert not self.unpacker.has_events
+        self.rejected += events.rejected
+        self.withheld += events.withheld
+        if events.chunks_due is not None:
+            self.expirations.append(events.chunks_due)
+        if events.acknowledged:
+            self.due.append(self.acks.count)
 
     def payloads(self, entry, position=AT, **fields):
         return [message.data for message in self.open(entry, position, **fields).messages]
@@ -210,7 +224,7 @@ def test_who_begins_with_the_last_chunk_alone_is_told(desk, caplog):
     last = MessageId(7, len(chunks) - 1)
     desk.unpacker.start = Start(last, inclusive=True)
     assert desk.payloads(chunks[-1], last.position) == []
-    assert "consumer.start_passed_over" in caplog.text
+    assert "consumer.start_skipped" in caplog.text
     assert f"message_id={last}" in caplog.text
 
 
@@ -228,10 +242,10 @@ def test_chunks_are_given_up_in_time_though_nothing_comes(desk):
     desk.open(chunks[0], Position(7, 0))
     assert desk.expirations == [60.0]
     desk.now = 59.0
-    assert desk.unpacker.expire() == []
+    assert desk.expire() == []
     assert desk.acknowledged == []
     desk.now = 60.0
-    assert desk.unpacker.expire() == []
+    assert desk.expire() == []
     assert desk.acknowledged == [Position(7, 0)]
     assert desk.expirations == [60.0, 60.0]
 
@@ -250,7 +264,7 @@ def test_no_mark_passes_over_chunks_that_wait(desk):
     desk.open(chunks[0], Position(7, 10))
     desk.acks.cumulative(Position(7, 11), -1, 0)
     desk.now = 60.0
-    desk.unpacker.expire()
+    desk.expire()
     assert desk.marks == [Position(7, 11)], "given up, it holds up nothing"
 
 
@@ -273,10 +287,10 @@ def test_the_oldest_incomplete_message_makes_room_by_coming_again_or_by_being_ac
     desk.now = 60.0
     if acknowledged:
         assert desk.marks == [Position(7, 5)]
-        assert desk.unpacker.expire() == []
+        assert desk.expire() == []
     else:
         assert desk.marks == [Position(7, 0)], "what it left behind is before the rest"
-        assert desk.unpacker.expire() == [Position(7, 1), Position(7, 3)]
+        assert desk.expire() == [Position(7, 1), Position(7, 3)]
 
 
 def test_a_wrong_checksum_is_rejected_with_the_reason(desk):
@@ -284,6 +298,7 @@ def test_a_wrong_checksum_is_rejected_with_the_reason(desk):
     bad.checksum_ok = False
     opened = desk.unpacker.open(bad)
     assert (opened.messages, opened.permits) == ([], 1)
+    desk.note_events()
     assert desk.rejected == [(AT, Flaw.CHECKSUM)]
 
 

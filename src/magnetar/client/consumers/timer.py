@@ -7,14 +7,14 @@ from typing import Final
 
 from magnetar.clock import Clock
 
-WAIT_MIN_S: Final = 0.001  # An alarm that the loop rings a bit early is set again.
+WAIT_MIN_S: Final = 0.001  # A timer that the loop rings a bit early is set again.
 
 
-class Alarm:
-    """One timer of the running loop, while there is something to wait for."""
+class Timer:
+    """Has one timer of the running loop, while there is something to wait for."""
 
     def __init__(self, clock: Clock, ring: Callable[[], None]) -> None:
-        """``ring`` may set the alarm again."""
+        """``ring`` may set the timer again."""
         self._clock = clock
         self._ring = ring
         self._timer: asyncio.TimerHandle | None = None

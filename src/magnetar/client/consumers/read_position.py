@@ -1,17 +1,36 @@
-"""How far the application is in one topic's log. Pure."""
+"""Where a subscription begins in one topic's log, and how far the application has read. Pure."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from magnetar.client.message import Message
 from magnetar.model.position import LATEST, ChunkedMessageId, MessageId, Position
 
-from .unpacking import Start
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The message to begin with; the broker begins with its entry."""
+
+    message_id: MessageId
+    inclusive: bool
+
+    def includes(self, position: Position) -> bool:
+        """Whether this entry is the one to begin with, itself."""
+        return self.inclusive and position == self.message_id.position
+
+    def skip(self, position: Position, batch_size: int) -> int:
+        """How many messages of this entry come before the start."""
+        if position != self.message_id.position:
+            return 0
+        if self.message_id.batch_index < 0:
+            return 0 if self.inclusive else batch_size
+        return min(self.message_id.batch_index + (not self.inclusive), batch_size)
 
 
-class Place:
+class ReadPosition:
     """What the application has received, and where a subscription begins that is not durable."""
 
-    start: Start | None  # Invariant: None exactly where the broker keeps the place.
+    start: Start | None  # Invariant: None exactly for a durable subscription.
     seen: Message[Any] | MessageId | None  # The last message received since it was attached.
 
     def __init__(self, start: Start | None) -> None:

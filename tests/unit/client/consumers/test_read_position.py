@@ -2,8 +2,7 @@
 
 import pytest
 
-from magnetar.client.consumers.place import Place, entry_of
-from magnetar.client.consumers.unpacking import Start
+from magnetar.client.consumers.read_position import ReadPosition, Start, entry_of
 from magnetar.model.position import (
     EARLIEST_MESSAGE,
     LATEST_MESSAGE,
@@ -30,39 +29,39 @@ LAST = MessageId(7, 4, -1, 2, 3)
     ],
 )
 def test_before_anything_is_received_the_start_and_the_mark_tell(start, mark, behind):
-    assert Place(start).is_behind(LAST, mark) is behind
+    assert ReadPosition(start).is_behind(LAST, mark) is behind
 
 
 def test_what_was_received_tells_more_than_the_mark():
-    place = Place(None)
-    place.seen = LAST
-    assert not place.is_behind(LAST, NOTHING)
-    place.seen = MessageId(7, 4, -1, 1, 3)
-    assert place.is_behind(LAST, LAST.position)
+    position = ReadPosition(None)
+    position.seen = LAST
+    assert not position.is_behind(LAST, NOTHING)
+    position.seen = MessageId(7, 4, -1, 1, 3)
+    assert position.is_behind(LAST, LAST.position)
 
 
 def test_a_reader_goes_on_behind_what_it_received():
-    place = Place(Start(EARLIEST_MESSAGE, inclusive=True))
-    assert place.detached() is None
-    place.seen = LAST
-    assert place.detached() == LAST.position
-    assert place.start == Start(LAST, inclusive=False)
-    assert place.detached() is None
+    position = ReadPosition(Start(EARLIEST_MESSAGE, inclusive=True))
+    assert position.detached() is None
+    position.seen = LAST
+    assert position.detached() == LAST.position
+    assert position.start == Start(LAST, inclusive=False)
+    assert position.detached() is None
 
 
 def test_the_broker_keeps_the_place_of_a_consumer():
-    place = Place(None)
-    place.seen = LAST
-    assert place.detached() == LAST.position
-    place.move(Start(LAST, inclusive=True))
-    assert place.start is None
+    position = ReadPosition(None)
+    position.seen = LAST
+    assert position.detached() == LAST.position
+    position.move(Start(LAST, inclusive=True))
+    assert position.start is None
 
 
 def test_a_seek_moves_a_reader():
-    place = Place(Start(EARLIEST_MESSAGE, inclusive=True))
-    place.seen = LAST
-    place.move(Start(MessageId(7, 1), inclusive=True))
-    assert (place.seen, place.start) == (None, Start(MessageId(7, 1), inclusive=True))
+    position = ReadPosition(Start(EARLIEST_MESSAGE, inclusive=True))
+    position.seen = LAST
+    position.move(Start(MessageId(7, 1), inclusive=True))
+    assert (position.seen, position.start) == (None, Start(MessageId(7, 1), inclusive=True))
 
 
 def test_a_message_that_was_split_begins_with_its_first_chunk():
