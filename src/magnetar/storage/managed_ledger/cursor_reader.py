@@ -49,7 +49,9 @@ class CursorReader:
     @property
     def has_more(self) -> bool:
         """Whether there is an entry at ``read_position`` or after it, acknowledged or not."""
-        return self.read_position <= self._log.last_visible
+        log = self._log
+        last = log.layout.last if log.visible_to is None else log.last_visible
+        return self.read_position <= last
 
     @property
     def has_hidden(self) -> bool:
@@ -73,7 +75,7 @@ class CursorReader:
         and None when the next entry must be awaited with ``read``.
         """
         log = self._log
-        last = log.last_visible
+        last = log.layout.last if log.visible_to is None else log.last_visible
         runs: list[EntryRun] = []
         while self.read_position <= last:
             run = log.cached(self.read_position, entries_max, bytes_max)
