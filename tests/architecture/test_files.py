@@ -46,7 +46,6 @@ TESTED_ELSEWHERE = {
     "compat/asyncio/exception.py": "tests/client/test_compat_asyncio.py",
     "compat/asyncio/producer.py": "tests/client/test_compat_asyncio.py",
     "compat/asyncio/reader.py": "tests/client/test_compat_asyncio.py",
-    "compat/asyncio/seeking.py": "tests/client/test_compat_asyncio.py",
     "compat/client.py": "tests/client/test_compat.py",
     "compat/consumer.py": "tests/client/test_compat.py",
     "compat/producer.py": "tests/client/test_compat.py",

@@ -9,8 +9,7 @@ from magnetar.errors import TopicNotFound
 from .async_sends import AsyncSends
 from .authentication import Authentication
 from .callbacks import Callbacks
-from .checks import check_type, check_type_or_none
-from .client_options import client_options, cluster, clusters, first_of
+from .checks import check_type, checked
 from .consumer import Consumer, Listener
 from .crypto import CryptoKeyReader
 from .enums import (
@@ -30,7 +29,11 @@ from .loggers import AnyLogger, attach, detach, handler_of
 from .message import Message
 from .message_id import MessageId
 from .options import (
+    client_options,
+    cluster,
+    clusters,
     consumer_options,
+    first_of,
     partition_names,
     producer_options,
     reader_options,
@@ -78,24 +81,7 @@ class Client:
 
         Raises ValueError for an argument of a wrong type or out of range.
         """
-        options = client_options(
-            service_url=service_url,
-            authentication=authentication,
-            operation_timeout_seconds=operation_timeout_seconds,
-            io_threads=io_threads,
-            message_listener_threads=message_listener_threads,
-            concurrent_lookup_requests=concurrent_lookup_requests,
-            log_conf_file_path=log_conf_file_path,
-            stats_interval_in_seconds=stats_interval_in_seconds,
-            use_tls=use_tls,
-            tls_trust_certs_file_path=tls_trust_certs_file_path,
-            tls_allow_insecure_connection=tls_allow_insecure_connection,
-            tls_validate_hostname=tls_validate_hostname,
-            connection_timeout_ms=connection_timeout_ms,
-            listener_name=listener_name,
-            tls_private_key_file_path=tls_private_key_file_path,
-            tls_certificate_file_path=tls_certificate_file_path,
-        )
+        options = client_options(checked(Client, locals()))
         first = first_of(service_url)
         self._client = blocking.Client(clusters(first), **options)
         if isinstance(first, str):
@@ -146,30 +132,7 @@ class Client:
 
         Raises ValueError for an argument of a wrong type or out of range, or a PulsarException.
         """
-        check_type(str, topic, "topic")
-        options = producer_options(
-            producer_name=producer_name,
-            schema=schema,
-            initial_sequence_id=initial_sequence_id,
-            send_timeout_millis=send_timeout_millis,
-            compression_type=compression_type,
-            max_pending_messages=max_pending_messages,
-            max_pending_messages_across_partitions=max_pending_messages_across_partitions,
-            block_if_queue_full=block_if_queue_full,
-            batching_enabled=batching_enabled,
-            batching_max_messages=batching_max_messages,
-            batching_max_allowed_size_in_bytes=batching_max_allowed_size_in_bytes,
-            batching_max_publish_delay_ms=batching_max_publish_delay_ms,
-            chunking_enabled=chunking_enabled,
-            message_routing_mode=message_routing_mode,
-            lazy_start_partitioned_producers=lazy_start_partitioned_producers,
-            properties=properties,
-            batching_type=batching_type,
-            encryption_key=encryption_key,
-            crypto_key_reader=crypto_key_reader,
-            access_mode=access_mode,
-            message_router=message_router,
-        )
+        options = producer_options(checked(Client.create_producer, locals()))
         made = Producer()
         made._producer = self._client.create_producer(topic, schema=registered(schema), **options)
         made._schema = schema
@@ -217,36 +180,7 @@ class Client:
 
         The guide explains each argument. Raises as ``create_producer``.
         """
-        check_type(str, subscription_name, "subscription_name")
-        options = consumer_options(
-            consumer_type=consumer_type,
-            schema=schema,
-            receiver_queue_size=receiver_queue_size,
-            max_total_receiver_queue_size_across_partitions=(
-                max_total_receiver_queue_size_across_partitions
-            ),
-            consumer_name=consumer_name,
-            unacked_messages_timeout_ms=unacked_messages_timeout_ms,
-            broker_consumer_stats_cache_time_ms=broker_consumer_stats_cache_time_ms,
-            negative_ack_redelivery_delay_ms=negative_ack_redelivery_delay_ms,
-            is_read_compacted=is_read_compacted,
-            properties=properties,
-            pattern_auto_discovery_period=pattern_auto_discovery_period,
-            initial_position=initial_position,
-            crypto_key_reader=crypto_key_reader,
-            replicate_subscription_state_enabled=replicate_subscription_state_enabled,
-            max_pending_chunked_message=max_pending_chunked_message,
-            auto_ack_oldest_chunked_message_on_queue_full=(
-                auto_ack_oldest_chunked_message_on_queue_full
-            ),
-            start_message_id_inclusive=start_message_id_inclusive,
-            batch_receive_policy=batch_receive_policy,
-            key_shared_policy=key_shared_policy,
-            batch_index_ack_enabled=batch_index_ack_enabled,
-            regex_subscription_mode=regex_subscription_mode,
-            dead_letter_policy=dead_letter_policy,
-            crypto_failure_action=crypto_failure_action,
-        )
+        options = consumer_options(checked(Client.subscribe, locals()))
         if not isinstance(topic, str | list | re.Pattern):
             raise ValueError(
                 "Argument 'topic' is expected to be of a type between (str, list, re.pattern)"
@@ -289,18 +223,7 @@ class Client:
 
         The guide explains each argument. Raises as ``create_producer``.
         """
-        check_type(str, topic, "topic")
-        check_type(MessageId, start_message_id, "start_message_id")
-        options = reader_options(
-            schema=schema,
-            receiver_queue_size=receiver_queue_size,
-            reader_name=reader_name,
-            subscription_role_prefix=subscription_role_prefix,
-            is_read_compacted=is_read_compacted,
-            crypto_key_reader=crypto_key_reader,
-            start_message_id_inclusive=start_message_id_inclusive,
-            crypto_failure_action=crypto_failure_action,
-        )
+        options = reader_options(checked(Client.create_reader, locals()))
         made = Reader()
         made._schema = schema
         if reader_listener is not None:
@@ -328,9 +251,7 @@ class Client:
         schema: Schema = BytesSchema(),
     ) -> TableView:
         """A view of a topic as a table: the last value of each key."""
-        check_type(str, topic, "topic")
-        check_type_or_none(str, subscription_name, "subscription_name")
-        check_type(Schema, schema, "schema")
+        checked(Client.create_table_view, locals())
         table_view = self._client.create_table_view(
             topic, subscription=subscription_name or None, schema=registered(schema)
         )

@@ -9,6 +9,7 @@ from magnetar import errors
 
 from . import exceptions
 from .enums import Result
+from .settings import CLIENT, CONSUMER, PRODUCER
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,24 +51,18 @@ _RESULTS: Final[dict[type[errors.MagnetarError], Result]] = {
 }
 
 # What their arguments are called that have another name with us, and what ours is multiplied by.
+# Names that are words of their own, as "type", are left alone.
 _ARGUMENTS: Final = {
-    "send_timeout_s": ("send_timeout_millis", 1000),
-    "batch_bytes_max": ("batching_max_allowed_size_in_bytes", 1),
-    "batch_delay_s": ("batching_max_publish_delay_ms", 1000),
-    "encryption_keys": ("encryption_key", 1),
-    "total_receiver_queue_size": ("max_total_receiver_queue_size_across_partitions", 1),
-    "negative_ack_delay_s": ("negative_ack_redelivery_delay_ms", 1000),
-    "read_compacted": ("is_read_compacted", 1),
-    "topics_refresh_s": ("pattern_auto_discovery_period", 1),
-    "chunked_messages_max": ("max_pending_chunked_message", 1),
+    row.ours: (theirs, row.factor)
+    for rows in (CLIENT, PRODUCER, CONSUMER)
+    for theirs, row in rows.items()
+    if "_" in row.ours and row.ours != theirs
+} | {
     "key": ("partition_key", 1),
     "event_time_ms": ("event_timestamp", 1),
     "deliver_at_ms": ("deliver_at", 1),
     "deliver_after_s": ("deliver_after", 1),
     "publish_time_ms": ("messageid", 1),
-    "tls_trust_certs_file": ("tls_trust_certs_file_path", 1),
-    "tls_certificate_file": ("tls_certificate_file_path", 1),
-    "tls_key_file": ("tls_private_key_file_path", 1),
     "AuthenticationTls": ("AuthenticationTLS", 1),
 }
 _OURS: Final = re.compile(

@@ -6,12 +6,16 @@ import re
 import pytest
 
 from magnetar import compat
+from magnetar.client.config import ClientConfig
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.letters import DeadLetterPolicy
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.routing import RoutingMode
+from magnetar.compat.checks import checked
 from magnetar.compat.options import (
+    client_options,
+    clusters,
     consumer_options,
     partition_names,
     producer_options,
@@ -32,21 +36,26 @@ OF_CALL = {"self", "topic", "subscription_name", "message_listener"}
 OF_CALL |= {"start_message_id", "reader_listener"}
 
 
-def defaults(call):
-    parameters = inspect.signature(call).parameters.values()
-    return {each.name: each.default for each in parameters if each.name not in OF_CALL}
+def names(call):
+    return inspect.signature(call).parameters.keys() - OF_CALL
+
+
+def options(make, call, given):
+    of_call = {"topic": "t", "subscription_name": "s", "start_message_id": compat.MessageId.latest}
+    return make(checked(call, {**of_call, **given}))
 
 
 def producer(**given):
-    return ProducerConfig(**producer_options(**defaults(compat.Client.create_producer) | given))
+    call = compat.Client.create_producer
+    return ProducerConfig(**options(producer_options, call, given))
 
 
 def consumer(**given):
-    return ConsumerConfig(**consumer_options(**defaults(compat.Client.subscribe) | given))
+    return ConsumerConfig(**options(consumer_options, compat.Client.subscribe, given))
 
 
 def reader(**given):
-    return ConsumerConfig(**reader_options(**defaults(compat.Client.create_reader) | given))
+    return ConsumerConfig(**options(reader_options, compat.Client.create_reader, given))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +210,7 @@ def test_keys_are_read_from_files():
 def test_every_argument_is_checked_by_its_name(make):
     call = {producer: "create_producer", consumer: "subscribe", reader: "create_reader"}[make]
     unchecked = {"message_router"}  # Theirs does not look at it either.
-    for name in defaults(getattr(compat.Client, call)).keys() - unchecked:
+    for name in names(getattr(compat.Client, call)) - unchecked:
         with pytest.raises(ValueError, match=re.escape(name)):
             make(**{name: object()})
 
@@ -227,3 +236,85 @@ def test_partitions_have_full_names():
         "persistent://public/default/t-partition-0",
         "persistent://public/default/t-partition-1",
     ]
+
+
+URL = "pulsar://a:1"
+
+
+def config(service_url=URL, **given):
+    made = client_options(checked(compat.Client, {"service_url": service_url, **given}))
+    return ClientConfig(service_url=service_url, **made)
+
+
+def test_the_defaults_are_theirs():
+    made = config()
+    assert (made.operation_timeout_s, made.connection_timeout_s) == (30, 10)
+    assert made.authentication is None
+    assert (made.memory_limit_bytes, made.stats_interval_s) == (0, 600)
+    assert not made.tls_verify_hostname, "as insecure as theirs"
+
+
+def test_a_client_is_set_up():
+    token = compat.AuthenticationToken("secret")
+    made = config(
+        "pulsar+ssl://a:1",
+        authentication=token,
+        message_listener_threads=3,
+        operation_timeout_seconds=5,
+        connection_timeout_ms=500,
+        listener_name="external",
+        tls_trust_certs_file_path="/trusted",
+        tls_allow_insecure_connection=True,
+        tls_validate_hostname=True,
+        tls_certificate_file_path="/cert",
+        tls_private_key_file_path="/key",
+    )
+    assert made.authentication is token.auth
+    assert (made.operation_timeout_s, made.connection_timeout_s) == (5, 0.5)
+    assert (made.listener_name, made.listener_threads) == ("external", 3)
+    assert (made.tls_trust_certs_file, made.tls_allow_insecure) == ("/trusted", True)
+    assert made.tls_verify_hostname
+    assert (made.tls_certificate_file, made.tls_key_file) == ("/cert", "/key")
+
+
+def test_several_clusters_are_watched():
+    primary = compat.ServiceInfo("pulsar://a:1", compat.AuthenticationToken("secret"))
+    other = compat.ServiceInfo("pulsar+ssl://b:1", tls_trust_certs_file_path="/x")
+    given = compat.AutoClusterFailover(primary, [other], 500, 3, 5)
+    ours = clusters(given)
+    assert ours.primary.authentication is primary._authentication.auth
+    assert [each.tls_trust_certs_file for each in ours.secondaries] == ["/x"]
+    assert (ours.check_interval_s, ours.failover_delay_s, ours.switch_back_delay_s) == (0.5, 1, 2)
+    with pytest.raises(ValueError, match="authentication is not supported"):
+        config(given, authentication=primary._authentication)
+    assert clusters(primary).authentication is primary._authentication.auth
+
+
+def test_what_bears_on_speed_only_of_a_client_is_named_too(caplog):
+    config(io_threads=4, concurrent_lookup_requests=5)
+    assert "name=io_threads" in caplog.text
+    assert "name=concurrent_lookup_requests" in caplog.text
+    caplog.clear()
+    config(log_conf_file_path="/x", use_tls=True)  # They do nothing in theirs either.
+    assert caplog.text == ""
+
+
+def test_every_argument_of_the_client_is_checked_by_its_name():
+    for name in set(inspect.signature(compat.Client).parameters) - {"service_url", "logger"}:
+        with pytest.raises(ValueError, match=re.escape(name)):
+            config(**{name: object()})
+
+
+@pytest.mark.parametrize("url", [5, "nowhere"])
+def test_a_url_has_a_protocol(url):
+    with pytest.raises(ValueError, match=r"service_url|scheme"):
+        config(url)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("operation_timeout_seconds", 0), ("io_threads", 0), ("stats_interval_in_seconds", -1)],
+)
+def test_a_number_of_the_client_out_of_range_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        config(**{name: value})

@@ -7,9 +7,8 @@ from inspect import signature
 from typing import Any
 
 from magnetar.client.client import Client as OurClient
-from magnetar.compat.checks import check_type
+from magnetar.compat.checks import check_type, checked
 from magnetar.compat.client import Client as BlockingClient
-from magnetar.compat.client_options import client_options, cluster, clusters, first_of
 from magnetar.compat.crypto import CryptoKeyReader
 from magnetar.compat.enums import (
     BatchingType,
@@ -26,7 +25,11 @@ from magnetar.compat.loggers import attach, detach, handler_of
 from magnetar.compat.message import Message
 from magnetar.compat.message_id import MessageId
 from magnetar.compat.options import (
+    client_options,
+    cluster,
+    clusters,
     consumer_options,
+    first_of,
     partition_names,
     producer_options,
     reader_options,
@@ -57,7 +60,7 @@ class Client:
         given = signature(BlockingClient).bind(service_url, **kwargs)
         given.apply_defaults()
         self._log_handler = handler_of(given.arguments.pop("logger"))
-        self._options = client_options(**given.arguments)
+        self._options = client_options(checked(BlockingClient, given.arguments))
         self._used = clusters(first_of(service_url))
         self._made: OurClient | None = None
         self._tasks = Tasks("client")
@@ -113,31 +116,8 @@ class Client:
         message_router: Callable[[Message, int], int] | None = None,
     ) -> Producer:
         """A producer of a topic. Batches, unlike ``pulsar.Client.create_producer``, by default."""
-        check_type(str, topic, "topic")
         schema = BytesSchema() if schema is None else schema
-        options = producer_options(
-            producer_name=producer_name,
-            schema=schema,
-            initial_sequence_id=initial_sequence_id,
-            send_timeout_millis=send_timeout_millis,
-            compression_type=compression_type,
-            max_pending_messages=max_pending_messages,
-            max_pending_messages_across_partitions=max_pending_messages_across_partitions,
-            block_if_queue_full=block_if_queue_full,
-            batching_enabled=batching_enabled,
-            batching_max_messages=batching_max_messages,
-            batching_max_allowed_size_in_bytes=batching_max_allowed_size_in_bytes,
-            batching_max_publish_delay_ms=batching_max_publish_delay_ms,
-            chunking_enabled=chunking_enabled,
-            message_routing_mode=message_routing_mode,
-            lazy_start_partitioned_producers=lazy_start_partitioned_producers,
-            properties=properties,
-            batching_type=batching_type,
-            encryption_key=encryption_key,
-            crypto_key_reader=crypto_key_reader,
-            access_mode=access_mode,
-            message_router=message_router,
-        )
+        options = producer_options(checked(BlockingClient.create_producer, locals()))
         schema.attach_client(self)
         return Producer(
             await self._client.create_producer(topic, schema=registered(schema), **options), schema
@@ -173,37 +153,8 @@ class Client:
         is_pattern_topic: bool = False,
     ) -> Consumer:
         """A consumer of a topic, of a list of them, or with ``is_pattern_topic`` of a pattern."""
-        check_type(str, subscription_name, "subscription_name")
         schema = BytesSchema() if schema is None else schema
-        options = consumer_options(
-            consumer_type=consumer_type,
-            schema=schema,
-            receiver_queue_size=receiver_queue_size,
-            max_total_receiver_queue_size_across_partitions=(
-                max_total_receiver_queue_size_across_partitions
-            ),
-            consumer_name=consumer_name,
-            unacked_messages_timeout_ms=unacked_messages_timeout_ms,
-            broker_consumer_stats_cache_time_ms=broker_consumer_stats_cache_time_ms,
-            negative_ack_redelivery_delay_ms=negative_ack_redelivery_delay_ms,
-            is_read_compacted=is_read_compacted,
-            properties=properties,
-            pattern_auto_discovery_period=60,
-            initial_position=initial_position,
-            crypto_key_reader=crypto_key_reader,
-            replicate_subscription_state_enabled=replicate_subscription_state_enabled,
-            max_pending_chunked_message=max_pending_chunked_message,
-            auto_ack_oldest_chunked_message_on_queue_full=(
-                auto_ack_oldest_chunked_message_on_queue_full
-            ),
-            start_message_id_inclusive=start_message_id_inclusive,
-            batch_receive_policy=batch_receive_policy,
-            key_shared_policy=key_shared_policy,
-            batch_index_ack_enabled=batch_index_ack_enabled,
-            regex_subscription_mode=regex_subscription_mode,
-            dead_letter_policy=dead_letter_policy,
-            crypto_failure_action=crypto_failure_action,
-        )
+        options = consumer_options(checked(BlockingClient.subscribe, locals()))
         if not isinstance(topic, str | list):
             raise ValueError("Argument 'topic' is expected to be of type 'str' or 'list'")
         wanted: str | list[str] | re.Pattern[str] = topic
@@ -239,19 +190,8 @@ class Client:
         crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
     ) -> Reader:
         """A reader of a topic from behind a message on, or from that message itself."""
-        check_type(str, topic, "topic")
-        check_type(MessageId, start_message_id, "start_message_id")
         schema = BytesSchema() if schema is None else schema
-        options = reader_options(
-            schema=schema,
-            receiver_queue_size=receiver_queue_size,
-            reader_name=reader_name,
-            subscription_role_prefix=subscription_role_prefix,
-            is_read_compacted=is_read_compacted,
-            crypto_key_reader=crypto_key_reader,
-            start_message_id_inclusive=start_message_id_inclusive,
-            crypto_failure_action=crypto_failure_action,
-        )
+        options = reader_options(checked(BlockingClient.create_reader, locals()))
         reader = await self._client.create_reader(
             topic,
             start_message_id._id,

@@ -1,9 +1,11 @@
 """A consumer with the names and behaviour of ``pulsar.asyncio.Consumer``."""
 
 from contextlib import suppress
+from typing import Any
 
 from magnetar.client.consumers.consumer import Consumer as OurConsumer
-from magnetar.compat.consumer import source
+from magnetar.client.consumers.receiver import Receiver
+from magnetar.compat.consumer import place, source
 from magnetar.compat.enums import Result
 from magnetar.compat.message import Message, wrapped
 from magnetar.compat.message_id import MessageId
@@ -12,7 +14,6 @@ from magnetar.errors import NotAllowed, NotOfConsumer
 from magnetar.tasks import Tasks
 
 from .exception import PulsarException, raises_theirs
-from .seeking import seek
 
 
 class Consumer:
@@ -88,3 +89,13 @@ class Consumer:
 
     def consumer_name(self) -> str:
         return self._consumer.name
+
+
+async def seek(receiver: Receiver[Any], messageid: MessageId | int, *, inclusive: bool) -> None:
+    """Go behind a message, to it where ``inclusive``, or to a time in milliseconds."""
+    if isinstance(messageid, MessageId):
+        await receiver.seek(place(messageid), inclusive=inclusive)
+    elif isinstance(messageid, int):
+        await receiver.seek_time(messageid)
+    else:
+        raise ValueError(f"invalid messageid type {type(messageid)}")

@@ -5,8 +5,8 @@ from magnetar.compat.message import Message, wrapped
 from magnetar.compat.message_id import MessageId
 from magnetar.compat.schema.schema import Schema
 
+from .consumer import seek
 from .exception import raises_theirs
-from .seeking import seek
 
 
 class Reader:
