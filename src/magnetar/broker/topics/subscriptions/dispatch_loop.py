@@ -25,7 +25,7 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_capacity import DispatchCapacity
 from magnetar.broker.topics.subscriptions.entry_delivery import EntryDelivery
-from magnetar.broker.topics.subscriptions.pending_acks import PendingAcks
+from magnetar.broker.topics.subscriptions.held_entries import HeldEntries
 from magnetar.broker.topics.subscriptions.takeover import Takeover
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
@@ -68,9 +68,9 @@ class DispatchLoop:
         self._settings = settings
         self._tasks = tasks
         self._clock = clock
-        self._pending = None
+        self._held = None
         if self._table is not None:
-            self._pending = PendingAcks(
+            self._held = HeldEntries(
                 strategy,
                 self._table,
                 at_once_max=settings.returned_at_once_max,
@@ -117,8 +117,8 @@ class DispatchLoop:
         self.strategy.leave(consumer)
         if self._takeover is not None:
             self._takeover.elected()
-        elif self._pending is not None and self.strategy.receivers:
-            self._pending.give_back(None, held)
+        elif self._held is not None and self.strategy.receivers:
+            self._held.give_back(None, held)
 
     def flowed(self, consumer: Consumer) -> None:
         """A consumer got permits."""
@@ -127,10 +127,10 @@ class DispatchLoop:
 
     def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> int:
         """These entries are acknowledged as a whole. Return the messages of those that were out."""
-        if self._pending is None or self._table is None:
+        if self._held is None or self._table is None:
             return 0
         before = self._table.messages
-        freed = self._pending.acknowledged(consumer, ledger_id, entry_ids)
+        freed = self._held.acknowledged(consumer, ledger_id, entry_ids)
         messages = before - self._table.messages
         if freed or self._capacity.over_unacked_limit:
             self.wake()
@@ -138,10 +138,10 @@ class DispatchLoop:
 
     def acknowledged_part(self, consumer: Consumer, position: Position, left: int) -> int:
         """The same for a part of a batch, of which ``left`` messages are not acknowledged."""
-        if self._pending is None or self._table is None:
+        if self._held is None or self._table is None:
             return 0
         before = self._table.messages
-        freed = self._pending.acknowledged_part(consumer, position, left)
+        freed = self._held.acknowledged_part(consumer, position, left)
         messages = before - self._table.messages
         if freed or self._capacity.over_unacked_limit:
             self.wake()
@@ -160,8 +160,8 @@ class DispatchLoop:
 
         Where there is no table, the active consumer gets everything behind the mark again.
         """
-        if self._pending is not None:
-            self._pending.redeliver(consumer, positions)
+        if self._held is not None:
+            self._held.redeliver(consumer, positions)
         elif consumer in self.strategy.receivers:
             self._start_again()
 

@@ -6,7 +6,7 @@ import pytest
 from unit.broker.topics.conftest import attached
 
 from magnetar.broker.dispatch.shared import Shared
-from magnetar.broker.topics.subscriptions.pending_acks import PendingAcks
+from magnetar.broker.topics.subscriptions.held_entries import HeldEntries
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -19,7 +19,7 @@ class World:
         self.table = self.strategy.table
         self.counted = []
         self.expired = set()
-        self.pending = PendingAcks(
+        self.held = HeldEntries(
             self.strategy,
             self.table,
             at_once_max=at_once_max,
@@ -48,40 +48,40 @@ def world():
 
 
 def test_acknowledged_is_what_anybody_holds(world):
-    assert not world.pending.acknowledged(world.a, 1, [0, 1, 1])
-    assert not world.pending.acknowledged(world.b, 1, [2, 99])
+    assert not world.held.acknowledged(world.a, 1, [0, 1, 1])
+    assert not world.held.acknowledged(world.b, 1, [2, 99])
     assert (world.a.unacked, world.table.held(world.a)) == (6 - 1, {1: [3, 4, 5]})
 
 
 def test_more_may_go_out_when_a_consumer_holds_less_than_it_may():
     world = World(unacked_max=9)
-    assert world.pending.acknowledged(world.b, 1, [0])
-    assert world.pending.acknowledged_part(world.a, Position(1, 5), 1)
-    assert not world.pending.acknowledged_part(world.a, Position(1, 5), 1)
+    assert world.held.acknowledged(world.b, 1, [0])
+    assert world.held.acknowledged_part(world.a, Position(1, 5), 1)
+    assert not world.held.acknowledged_part(world.a, Position(1, 5), 1)
     assert world.a.unacked == 5
 
 
 def test_messages_of_a_batch_are_acknowledged_by_whoever_has_them(world):
-    world.pending.acknowledged_part(world.b, Position(1, 5), 1)
+    world.held.acknowledged_part(world.b, Position(1, 5), 1)
     assert (world.a.unacked, world.b.unacked) == (6, 0)
 
 
 async def test_what_is_given_back_waits_and_is_counted(world):
-    world.pending.redeliver(world.a, [Position(1, 2), Position(1, 2), Position(1, 77)])
+    world.held.redeliver(world.a, [Position(1, 2), Position(1, 2), Position(1, 77)])
     assert list(world.table.lines[None]) == [(1, 2)]
     assert (world.counted, world.woken) == ([(1, [2])], 1)
-    assert world.pending.acknowledged(world.b, 1, [2]), "it waits no longer"
+    assert world.held.acknowledged(world.b, 1, [2]), "it waits no longer"
 
 
 async def test_what_a_consumer_that_is_gone_held_is_not_counted(world):
-    world.pending.give_back(None, world.table.leave(world.a))
+    world.held.give_back(None, world.table.leave(world.a))
     assert world.table.waiting_count == 6
     assert world.counted == []
 
 
 async def test_much_is_given_back_in_parts():
     world = World(at_once_max=4)
-    world.pending.redeliver(world.a, None)
+    world.held.redeliver(world.a, None)
     assert (world.table.waiting_count, world.woken) == (4, 0)
     await asyncio.sleep(0)
     assert (world.table.waiting_count, world.woken) == (6, 1)
@@ -90,8 +90,8 @@ async def test_much_is_given_back_in_parts():
 def test_what_was_acknowledged_for_its_consumer_does_not_wait_when_it_is_given_back(world):
     world.table.group(1, [1, 2], ["uuid", "uuid"])
     world.expired = {1, 2, 4}
-    world.pending.redeliver(world.a, [Position(1, 2), Position(1, 0)])
+    world.held.redeliver(world.a, [Position(1, 2), Position(1, 0)])
     assert (world.table.waiting(), world.counted) == ({1: [0]}, [(1, [0])])
-    world.pending.give_back(None, world.table.leave(world.a))
+    world.held.give_back(None, world.table.leave(world.a))
     assert world.table.waiting() == {1: [0, 3, 5]}
     assert list(world.table.groups_of(1, [1, 2])) == []

@@ -10,8 +10,8 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer
 from magnetar.model.position import Position
 
 
-class PendingAcks:
-    """Entries whose acknowledgement is pending, in the table of a Shared or Key_Shared strategy.
+class HeldEntries:
+    """Entries that consumers of a Shared or Key_Shared subscription have not acknowledged yet.
 
     ``at_once_max`` entries are given back before others get the event loop; ``wake`` is called when
     all that were given back wait to be delivered. ``missing`` says which of ascending entries of a
