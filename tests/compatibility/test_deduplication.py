@@ -234,5 +234,5 @@ async def test_a_producer_that_is_gone_for_long_is_forgotten(connect):
         await peer.receipts(1)
         loaded = next(iter(broker.broker.registry.loaded.values()))
         peer.close()
-        await until(lambda: not loaded.writer.deduplication.ids, timeout_s=10)
+        await until(lambda: not loaded._features.deduplication.ids, timeout_s=10)
         assert await (await connect(broker, topic)).produce() == -1

@@ -156,7 +156,7 @@ class PersistentTopic:
 
     @property
     def deduplicates(self) -> bool:
-        return self.writer.deduplication is not None
+        return self._features.deduplication is not None
 
     @property
     def publish_throttle(self) -> PublishThrottle | None:
@@ -213,8 +213,8 @@ class PersistentTopic:
                     connected_at_ms=self._context.clock.wall_ms(),
                     policies=self.policies,
                 )
-                if self.writer.deduplication is not None:
-                    producer.last_sequence_id = self.writer.deduplication.ids.last(name)
+                if (deduplication := self._features.deduplication) is not None:
+                    producer.last_sequence_id = deduplication.ids.last(name)
                 return producer
 
     async def subscribe(

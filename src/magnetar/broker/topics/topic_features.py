@@ -7,7 +7,7 @@ place for it, and does nothing for it when something is published.
 from collections.abc import Callable
 
 from magnetar.broker.topics.features.compaction import TopicCompaction, bytes_to_compact
-from magnetar.broker.topics.features.deduplication import CURSOR
+from magnetar.broker.topics.features.deduplication import CURSOR, Deduplication
 from magnetar.broker.topics.features.publish_throttle import Publish
 from magnetar.broker.topics.features.topic_deduplication import TopicDeduplication
 from magnetar.broker.topics.features.topic_offload import TopicOffload
@@ -68,6 +68,11 @@ class TopicFeatures:
     def publish(self) -> Publish:
         """What takes the runs of producers that come."""
         return self._writer.publish if self.rates is None else self.rates.publish
+
+    @property
+    def deduplication(self) -> Deduplication | None:
+        """What deduplicates the topic; None while nothing does."""
+        return None if self._deduplication is None else self._deduplication.active
 
     @property
     def running(self) -> bool:

@@ -5,14 +5,15 @@ holds for everything up to its mark. When a topic is loaded, the entries behind 
 Like every cursor it keeps what lies behind its mark from being deleted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
+from magnetar.broker.topics.publishing.topic_writer import Waiting
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
-from magnetar.errors import CorruptEntry, MagnetarError
+from magnetar.errors import CorruptEntry
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
 from magnetar.model.policies import Policies
@@ -27,26 +28,6 @@ READ_ENTRIES_MAX: Final = 1_000
 """Entries that are looked at before others are served."""
 
 _READ_BYTES_MAX: Final = 5 * 1024 * 1024
-
-
-class Duplicates:
-    """Sends that were taken before, in line behind what they repeat: that may fail yet."""
-
-    __slots__ = ("_producer", "_run")
-
-    def __init__(self, producer: Producer, run: SendRun) -> None:
-        self._producer = producer
-        self._run = run
-
-    def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
-        """What was before them in the line is durable, and they with it."""
-        self._producer.stored_before(self._run)
-
-    def refused(self, run: SendRun, error: MagnetarError) -> None:
-        self._producer.refused(self._run, error)
-
-    def dropped(self, run: SendRun) -> None:
-        self._producer.dropped(self._run)
 
 
 class Deduplication:
@@ -94,8 +75,11 @@ class Deduplication:
         self._cursor = cursor
         self._snapshot_if_due()
 
-    def stored(self, runs: list[tuple[Producer | Duplicates, SendRun]], last: Position) -> None:
-        """What was appended together is durable, up to ``last``."""
+    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool]:
+        """The duplicates in a run."""
+        return self.ids.duplicates(producer.name, run)
+
+    def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
         for producer, run in runs:
             if isinstance(producer, Producer):
                 self.ids.stored(producer.name, run)

@@ -30,6 +30,8 @@ class TopicDeduplication:
         settings: TopicSettings,
         clock: Clock,
     ) -> None:
+        self.active: Deduplication | None = None
+        """What deduplicates; None while it is switched off."""
         self._topic = topic
         self._ledger = ledger
         self._writer = writer
@@ -41,18 +43,22 @@ class TopicDeduplication:
 
     def apply(self, policies: Policies) -> None:
         """Deduplicate from the next send on, or no longer."""
-        if not policies.deduplication:
-            self._writer.deduplication = None
-        elif self._writer.deduplication is None:
-            self._writer.deduplication = Deduplication(
+        if self.active is not None and not policies.deduplication:
+            self._writer.observers = tuple(
+                each for each in self._writer.observers if each is not self.active
+            )
+            self.active = None
+        elif self.active is not None:
+            self.active.policies = policies
+        elif policies.deduplication:
+            self.active = Deduplication(
                 self._ledger,
                 self._producers.attached,
                 settings=self._settings,
                 policies=policies,
                 clock=self._clock,
             )
-        else:
-            self._writer.deduplication.policies = policies
+            self._writer.observers = (*self._writer.observers, self.active)
         self._settle()
 
     async def settled(self) -> None:
@@ -66,16 +72,16 @@ class TopicDeduplication:
         """Save sequence ids if it is time. Raises what the stores raise."""
         self._settle()
         await self.settled()
-        if self._writer.deduplication is not None:
-            await self._writer.deduplication.maintain()
+        if self.active is not None:
+            await self.active.maintain()
 
     def snapshot(self) -> None:
         """Leave little to be learned when the topic is loaded again; the log saves it.
 
         Without any subscription the cursor alone keeps what is stored, and is left where it is.
         """
-        if self._writer.deduplication is not None and len(self._ledger.cursors) > 1:
-            self._writer.deduplication.snapshot()
+        if self.active is not None and len(self._ledger.cursors) > 1:
+            self.active.snapshot()
 
     async def close(self) -> None:
         self.snapshot()
@@ -86,14 +92,14 @@ class TopicDeduplication:
             self._settling = self._tasks.spawn("settle", self._work())
 
     def _is_settled(self) -> bool:
-        wanted = self._writer.deduplication
+        wanted = self.active
         return wanted.started if wanted is not None else CURSOR not in self._ledger.cursors
 
     async def _work(self) -> MagnetarError | None:
         """Open or delete the cursor. An error is returned to whoever waits, and logged."""
         try:
             while not self._is_settled():
-                wanted = self._writer.deduplication
+                wanted = self.active
                 if wanted is not None:
                     await wanted.start()
                 else:

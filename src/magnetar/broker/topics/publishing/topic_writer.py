@@ -6,14 +6,12 @@ the producers are answered, and then the subscriptions are woken.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol
 
-from magnetar.broker.topics.features.deduplication import Deduplication, Duplicates
 from magnetar.broker.topics.publishing.joined_runs import joined
 from magnetar.broker.topics.publishing.producer import Producer
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, UnknownFailure
 from magnetar.loop_iteration import LoopIteration, Phase
@@ -28,8 +26,49 @@ log = logging.getLogger(__name__)
 AHEAD_MIN: Final = 64
 """So many entries are appended although an append before them is not answered; few wait for it."""
 
-Waiting = tuple[Producer | Duplicates, SendRun]
-"""Who is answered when a run is stored; for duplicates nothing is."""
+
+class AnsweredInTurn:
+    """Sends that are not stored, in line behind what was taken before them: that may fail yet."""
+
+    __slots__ = ("_producer", "_run")
+
+    def __init__(self, producer: Producer, run: SendRun) -> None:
+        self._producer = producer
+        self._run = run
+
+    def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
+        """What was before them in the line is durable, and they with it."""
+        self._producer.stored_before(self._run)
+
+    def refused(self, run: SendRun, error: MagnetarError) -> None:
+        self._producer.refused(self._run, error)
+
+    def dropped(self, run: SendRun) -> None:
+        self._producer.dropped(self._run)
+
+
+Waiting = tuple[Producer | AnsweredInTurn, SendRun]
+"""Who is answered when a run is stored; for what is answered in turn nothing is."""
+
+
+class AppendObserver(Protocol):
+    """What knows of every append to a topic. Neither of its methods may fail."""
+
+    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool]:
+        """A run comes. Return the indexes of sends that are not to be stored again.
+
+        Those are answered when all that was taken before them is stored.
+        """
+
+    def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
+        """What was appended together is durable, up to ``last``."""
+
+
+class Dispatching(Protocol):
+    """What delivers what is stored."""
+
+    def wake(self) -> None:
+        """The topic grew."""
 
 
 class TopicWriter:
@@ -49,9 +88,9 @@ class TopicWriter:
         "_subscriptions",
         "_topic",
         "_will_store",
-        "deduplication",
         "last_publish_ms",
         "message_count",
+        "observers",
         "size_bytes",
         "writes",
     )
@@ -60,7 +99,7 @@ class TopicWriter:
         self,
         topic: TopicName,
         ledger: ManagedLedger,
-        subscriptions: Mapping[str, PersistentSubscription],
+        subscriptions: Mapping[str, Dispatching],
         *,
         clock: Clock,
         iteration: LoopIteration,
@@ -70,7 +109,7 @@ class TopicWriter:
         self.size_bytes = 0
         self.last_publish_ms = 0
         self.writes: WriteCounts | None = None  # None: nothing was stored since it was loaded.
-        self.deduplication: Deduplication | None = None
+        self.observers: tuple[AppendObserver, ...] = ()
         self._topic = topic
         self._ledger = ledger
         self._subscriptions = subscriptions
@@ -99,16 +138,24 @@ class TopicWriter:
         """Take a run; it is answered through the producer when it is durable."""
         if self._closed:
             producer.dropped(run)
-        elif self.deduplication is None:
+        elif not self.observers:
             self._take(producer, run)
-        elif duplicates := self.deduplication.ids.duplicates(producer.name, run):
-            for repeats, part in run.parted(duplicates):
-                if repeats:
-                    self._answer_in_turn(producer, part)
-                else:
-                    self._take(producer, part)
         else:
-            self._take(producer, run)
+            self._take_observed(producer, run, self.observers)
+
+    def _take_observed(
+        self, producer: Producer, run: SendRun, observers: Sequence[AppendObserver]
+    ) -> None:
+        """Take what every observer lets through; each is asked of what those before it let."""
+        for index, observer in enumerate(observers, start=1):
+            if known := observer.before_append(producer, run):
+                for repeats, part in run.parted(known):
+                    if repeats:
+                        self._answer_in_turn(producer, part)
+                    else:
+                        self._take_observed(producer, part, observers[index:])
+                return
+        self._take(producer, run)
 
     def _take(self, producer: Producer, run: SendRun) -> None:
         if not self._inbox_size:
@@ -125,7 +172,7 @@ class TopicWriter:
         if line is None:
             producer.stored_before(run)
         else:
-            line.append((Duplicates(producer, run), run.part(0, 0)))
+            line.append((AnsweredInTurn(producer, run), run.part(0, 0)))
 
     async def close(self) -> None:
         """Take nothing more; return when all that was taken is answered."""
@@ -180,20 +227,20 @@ class TopicWriter:
             if (writes := self.writes) is None:
                 writes = self.writes = WriteCounts()
             writes.note(entries, self.size_bytes - size_before, self._clock.now() - since)
-        if self.deduplication is not None:
-            self.deduplication.stored(runs, Position(ledger_id, entry_id - 1))
+        if self.observers:
+            last = Position(ledger_id, entry_id - 1)
+            for observer in self.observers:
+                observer.after_append(runs, last)
         self._dispatch()
         if self._at_rest is not None:
             self._rest()
 
     def _dispatch(self) -> None:
-        for subscription in self._subscriptions.values():
+        for name, subscription in self._subscriptions.items():
             try:
                 subscription.wake()
             except Exception:  # A defect of ours stops neither the others nor the producers.
-                log.exception(
-                    "subscription.defect topic=%s name=%s", self._topic, subscription.name
-                )
+                log.exception("subscription.defect topic=%s name=%s", self._topic, name)
 
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""

@@ -141,7 +141,7 @@ async def test_the_entries_behind_the_snapshot_tell_the_rest(
     producer = await bench.topic.attach_producer(client_end(), 1, "p")
     producer.publish(sends(0, 1))
     await answered(producer, 1)
-    bench.topic.writer.deduplication.snapshot()
+    bench.topic._features.deduplication.snapshot()
     await cursor_of(bench).flush()
     producer.publish(sends(2))
     producer.publish(make_run(b"\0\0\0\xffunreadable"))
@@ -159,7 +159,7 @@ async def test_very_many_entries_are_learned_a_part_at_a_time(open_again, client
     await answered(producer, 1)
     assert cursor_of(bench).properties  # Not saved yet, and so lost.
     bench = await open_again()
-    assert bench.topic.writer.deduplication.ids.last("p") == 2 * READ_ENTRIES_MAX
+    assert bench.topic._features.deduplication.ids.last("p") == 2 * READ_ENTRIES_MAX
     assert cursor_of(bench).properties == {"p": str(2 * READ_ENTRIES_MAX)}
 
 
@@ -197,7 +197,7 @@ async def test_who_is_gone_for_long_is_forgotten_for_good(open_bench, client_end
     producer = await bench.topic.attach_producer(client_end(), 1, "p")
     producer.publish(sends(0))
     await answered(producer, 1)
-    bench.topic.writer.deduplication.snapshot()
+    bench.topic._features.deduplication.snapshot()
     assert cursor_of(bench).properties == {"p": "0"}
     producer.detach()
     await bench.topic.maintain()

@@ -53,7 +53,7 @@ async def test_switches_that_follow_each_other_leave_what_the_last_one_asked_for
         bench.topic.apply(policies)
     await switch(ON)
     assert list(bench.topic.ledger.cursors) == [CURSOR]
-    assert bench.topic.writer.deduplication.started
+    assert bench.topic._features.deduplication.started
     for policies in (OFF, ON):
         bench.topic.apply(policies)
     await switch(OFF)
@@ -85,7 +85,7 @@ async def test_what_could_not_be_stored_is_raised_and_tried_again(open_bench, mo
         await bench.topic.recover()
     monkeypatch.setattr(metadata, "put", put)
     await bench.topic.maintain()
-    assert bench.topic.writer.deduplication.started
+    assert bench.topic._features.deduplication.started
 
 
 async def test_when_the_topic_rests_it_keeps_nothing_that_no_subscription_needs(bench, switch):

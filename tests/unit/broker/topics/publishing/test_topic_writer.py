@@ -145,3 +145,38 @@ async def test_a_defect_in_one_subscription_stops_neither_the_others_nor_who_pub
     assert (await bench.publish("a"))[0] == "receipts"
     assert (await bench.publish("b"))[0] == "receipts"
     await end.until(lambda e: e.got() == ["a", "b"])
+
+
+class Observer:
+    """Lets every send through but one, and notes what it is told."""
+
+    def __init__(self, told, known):
+        self._told = told
+        self._known = known
+
+    def before_append(self, producer, run):
+        self._told.append(("before", self._known, list(run.data)))
+        return {i: True for i, each in enumerate(run.data) if each == self._known}
+
+    def after_append(self, runs, last):
+        stored = [entry for _, run in runs for entry in run.data]
+        self._told.append(("after", self._known, stored, last.entry_id))
+
+
+async def test_observers_are_asked_before_an_append_and_told_after_it(
+    bench, client_end, make_entry, make_run
+):
+    end, told = client_end(), []
+    a, b, c, d = map(make_entry, "abcd")
+    bench.topic.writer.observers = (Observer(told, b), Observer(told, c))
+    producer = await bench.topic.attach_producer(end, 1, "p")
+    producer.publish(make_run(a, b, c, d))
+    await producer.close()
+    assert told == [
+        ("before", b, [a, b, c, d]),
+        ("before", c, [a]),
+        ("before", c, [c, d]),
+        ("after", b, [a, d], 1),
+        ("after", c, [a, d], 1),
+    ]
+    assert [sent[0] for sent in end.sent] == ["receipts", "unstored", "unstored", "receipts"]
