@@ -15,8 +15,9 @@ from magnetar.broker.config import Config
 from magnetar.broker.settings.others import Fate
 from magnetar.client.admin_api import AdminApi
 from magnetar.clock import SystemClock
-from magnetar.errors import AccessError, MagnetarError, StoreLocked, Unreachable
+from magnetar.errors import AccessError, MagnetarError, StorageError, StoreLocked, Unreachable
 from magnetar.storage.ledger.local.disk import FolderLock
+from magnetar.storage.metadata.sqlite_log import check_log
 
 from .finding import Finding, Verdict, note, ok, size_text, wrong
 
@@ -173,14 +174,22 @@ def _of_others(folder: Path) -> bool:
 
 
 def _lock(folder: Path) -> list[Finding]:
-    if not (folder / "lock").exists():
+    """Whether a broker that starts there is refused: it is in use, or metadata are missing."""
+    ledgers = folder / "ledgers"
+    if not (ledgers / "lock").exists():
         return []
     try:
-        FolderLock.take(folder).release()
+        lock = FolderLock.take(ledgers)
+        try:
+            check_log(folder / "metadata.sqlite")
+        finally:
+            lock.release()
     except StoreLocked as error:
         return [wrong("data folder", str(error), "stop it: one broker has one folder")]
+    except StorageError as error:  # Its text has the remedy.
+        return [wrong("metadata", str(error), "no broker starts with it")]
     except OSError as error:
-        return [wrong("data folder", f"{folder}/lock: {error.strerror}", "mend its rights")]
+        return [wrong("data folder", f"{ledgers}/lock: {error.strerror}", "mend its rights")]
     return []
 
 

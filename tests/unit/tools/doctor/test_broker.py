@@ -3,9 +3,8 @@ import socket
 
 from magnetar.broker.config import Config
 from magnetar.client.admin_api import AdminApi
-from magnetar.storage.ledger.local.disk import FolderLock
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.processes import BrokerProcess, free_port
 from magnetar.tools.doctor.broker import configuration, data_folder, ports, running
 from magnetar.tools.doctor.finding import Verdict
 
@@ -50,17 +49,29 @@ def test_a_data_folder_that_is_free_in_use_or_not_there(tmp_path, monkeypatch):
         "disk space",
         "fsync",
     ]
-    lock = FolderLock.take(tmp_path)
-    locked = [one for one in data_folder(config, runs=False) if one.verdict is Verdict.WRONG]
-    lock.release()
-    assert f"in use by process {os.getpid()}" in locked[0].said
-    assert Verdict.WRONG not in verdicts(data_folder(config, runs=False))
     absent = data_folder(config_of(dataDirectory=tmp_path / "a" / "b"), runs=False)
     assert "to be made" in absent[0].said
-    assert list(tmp_path.iterdir()) == [tmp_path / "lock"]
+    assert not list(tmp_path.iterdir())
     assert verdicts(data_folder(config_of(storageInMemory=True), runs=False)) == [Verdict.NOTE]
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "may not be written" in data_folder(config, runs=False)[0].said
+
+
+def test_a_data_folder_that_is_in_use_or_has_lost_metadata(tmp_path):
+    """Of a broker on other ports, that was killed then."""
+    config = config_of(dataDirectory=tmp_path)
+    with BrokerProcess(tmp_path) as broker:
+        number = broker.pid
+        used = [one for one in data_folder(config, runs=False) if one.verdict is Verdict.WRONG]
+        broker.kill()
+        assert Verdict.WRONG not in verdicts(data_folder(config, runs=False))
+        (tmp_path / "metadata.sqlite-wal").unlink()
+        lost = [one for one in data_folder(config, runs=False) if one.verdict is Verdict.WRONG]
+    assert f"in use by process {number}" in used[0].said
+    assert [one.subject for one in lost] == ["metadata"]
+    assert "metadata.sqlite-wal is missing" in lost[0].said
+    assert "remove metadata.sqlite-shm" in lost[0].said
+    assert (tmp_path / "metadata.sqlite-shm").exists(), "looked at, and left as it is"
 
 
 def test_a_broker_that_runs():
