@@ -5,10 +5,11 @@ import asyncio
 import pytest
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
-from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound, StorageError
+from magnetar.errors import EntryNotFound, InvalidValue, LedgerFenced, LedgerNotFound, StorageError
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.ledger.store import LedgerOptions
 
 MIB = 1024 * 1024
 ALL = 10**9
@@ -82,6 +83,20 @@ async def test_a_new_ledger_is_empty(store):
 async def test_ledger_ids_ascend(store):
     ids = [(await store.create()).ledger_id for _ in range(5)]
     assert ids == sorted(set(ids))
+
+
+async def test_a_store_without_replicas_writes_its_copy_whatever_is_asked_for(store):
+    ledger = await store.create(LedgerOptions(3, 2, 2, {"application": b"pulsar"}))
+    await append(ledger, *run("a", "b"))
+    assert await ledger.read(0, ALL, MIB) == run("a", "b")
+    assert (await store.create()).ledger_id > ledger.ledger_id
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 1), (3, 2, 3), (0, 1, 1), (1, 1, -1)])
+def test_copies_that_no_store_can_keep_are_refused_by_name(numbers):
+    ensemble, write, ack = numbers
+    with pytest.raises(InvalidValue, match=f"size {ensemble} .* quorum {write} .* quorum {ack}"):
+        LedgerOptions(ensemble, write, ack)
 
 
 async def test_ids_of_deleted_ledgers_are_not_used_again(store):

@@ -10,10 +10,10 @@ from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.policy_values import RetentionPolicies
+from magnetar.model.policy_values import PersistencePolicies, RetentionPolicies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
-from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_options
 from magnetar.storage.metadata import paths
 
 from .shared import Shared
@@ -24,7 +24,7 @@ def ledger_opener(
     shared: Shared, stores: Stores, vitals: Vitals
 ) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
     """Make the function that opens the log of a topic."""
-    settings = _managed_ledger_settings(shared.config.storage)
+    common = _managed_ledger_settings(shared.config.storage)
     offloader = HistoryOffloader(shared.clock)
     shared.stack.push_async_callback(offloader.close)
     factory = ManagedLedgerFactory(
@@ -34,19 +34,27 @@ def ledger_opener(
         cache=vitals.cache,
         clock=shared.clock,
         tasks=shared.tasks,
-        settings=settings,
+        settings=common,
         offloader=offloader,
     )
 
-    @lru_cache  # Logs of one retention share their settings.
-    def settings_with(retention: RetentionPolicies | None) -> ManagedLedgerSettings:
+    @lru_cache  # Logs of the same policies share their settings.
+    def settings_with(
+        retention: RetentionPolicies | None, persistence: PersistencePolicies | None
+    ) -> ManagedLedgerSettings:
         kept = retention or RetentionPolicies()
-        return replace(settings, retention_time_s=kept.time_s, retention_size_bytes=kept.size_bytes)
+        return replace(
+            common,
+            retention_time_s=kept.time_s,
+            retention_size_bytes=kept.size_bytes,
+            ledger_options=ledger_options(persistence),
+        )
 
     async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
         name = paths.managed_ledger_name(topic)
         counts = vitals.logs[topic.namespace]
-        return await factory.open(name, settings_with(policies.retention), counts)
+        settings = settings_with(policies.retention, policies.persistence)
+        return await factory.open(name, settings, counts)
 
     return open_ledger
 

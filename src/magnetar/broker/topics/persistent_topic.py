@@ -28,6 +28,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.settings import ledger_options
 
 
 class PersistentTopic:
@@ -175,6 +176,7 @@ class PersistentTopic:
         self._admission.policies = policies
         if policies.retention is not None:
             self.ledger.retain(policies.retention.time_s, policies.retention.size_bytes)
+        self.ledger.replicate(ledger_options(policies.persistence))
         self._features.apply(policies)
         producers: list[Producer | Subscription] = list(self.producers.values())
         for each in [*producers, *self.subscriptions.values()]:

@@ -4,7 +4,15 @@ import asyncio
 
 from magnetar.errors import EntryNotFound, LedgerNotFound, StorageError
 
-from .store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
+from .store import (
+    AS_THE_STORE_IS_SET,
+    Answered,
+    LedgerEnd,
+    LedgerEntries,
+    LedgerId,
+    LedgerOptions,
+    fenced,
+)
 
 
 class MemoryLedger:
@@ -12,8 +20,9 @@ class MemoryLedger:
 
     over_limit = False
 
-    def __init__(self, ledger_id: LedgerId) -> None:
+    def __init__(self, ledger_id: LedgerId, options: LedgerOptions) -> None:
         self.ledger_id = ledger_id
+        self.options = options
         self.data: list[bytes] = []
         self.checksums: list[int] = []
         self._size_bytes = 0
@@ -81,9 +90,9 @@ class MemoryLedgerStore:
         self._next_ledger_id = 1
         self._closed = False
 
-    async def create(self) -> MemoryLedger:
+    async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> MemoryLedger:
         self._check_open()
-        ledger = MemoryLedger(LedgerId(self._next_ledger_id))
+        ledger = MemoryLedger(LedgerId(self._next_ledger_id), options)
         self._next_ledger_id += 1
         self._ledgers[ledger.ledger_id] = ledger
         return ledger

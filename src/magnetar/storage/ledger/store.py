@@ -5,15 +5,40 @@ first (a producer, over the wire), travels with the entry, is kept beside it, an
 entries come back from disk. Entry ids are 0-based and without gaps. Everything moves in lists.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, NewType, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, NewType, Protocol
 
-from magnetar.errors import LedgerFenced, StorageError
+from magnetar.errors import InvalidValue, LedgerFenced, StorageError
 
 LedgerId = NewType("LedgerId", int)
 
 Answered = Callable[[int, StorageError | None], None]
 """Is told the id of the first entry when all are durable, or -1 and why they may not be."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerOptions:
+    """How many copies of a ledger are written, and what is kept with it.
+
+    0 leaves a number to the store. Raises InvalidValue for numbers that no store can satisfy.
+    """
+
+    ensemble_size: int = 0  # How many nodes its entries are spread over.
+    write_quorum: int = 0  # How many of them get each entry.
+    ack_quorum: int = 0  # How many must have an entry before it is answered.
+    metadata: Mapping[str, bytes] = field(default_factory=dict)  # BookKeeper's custom metadata.
+
+    def __post_init__(self) -> None:
+        if not self.ensemble_size >= self.write_quorum >= self.ack_quorum >= 0:
+            raise InvalidValue(
+                f"A ledger of ensemble size {self.ensemble_size} cannot have write quorum "
+                f"{self.write_quorum} and ack quorum {self.ack_quorum}: none may exceed the one "
+                "before it"
+            )
+
+
+AS_THE_STORE_IS_SET: Final = LedgerOptions()
 
 
 class LedgerEnd(NamedTuple):
@@ -74,8 +99,12 @@ class LedgerWriter(LedgerReader, Protocol):
 class LedgerStore(Protocol):
     """Creates, opens and deletes ledgers."""
 
-    async def create(self) -> LedgerWriter:
-        """A new, empty ledger with an id never used before, greater than all before it."""
+    async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> LedgerWriter:
+        """A new, empty ledger with an id never used before, greater than all before it.
+
+        A store without replicas writes its one copy whatever ``options`` ask for, since a topic
+        must be usable there with the policies that it has elsewhere, and may keep none of them.
+        """
 
     async def open(self, ledger_id: LedgerId) -> LedgerReader:
         """Open for reading after fencing its writer: the end no longer moves.

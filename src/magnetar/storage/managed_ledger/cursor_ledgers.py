@@ -1,7 +1,8 @@
 """Ledgers of whoever reads with a durable cursor: its record names them, and they go with it."""
 
-from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerWriter
+from magnetar.storage.ledger.store import LedgerId, LedgerOptions, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.settings import ledger_metadata
 
 
 class CursorLedgers:
@@ -18,11 +19,13 @@ class CursorLedgers:
 
     async def create(self) -> LedgerWriter:
         """A new ledger. Raises Fenced when another broker owns the log, what the stores raise."""
-        writer = await self._store.create()
+        cursor = self._cursor
+        metadata = ledger_metadata(cursor.trimmer.name, cursor.name)
+        writer = await self._store.create(LedgerOptions(metadata=metadata))
         try:
-            await self._cursor.set_ledgers((*self.ids, writer.ledger_id))
+            await cursor.set_ledgers((*self.ids, writer.ledger_id))
         except BaseException:
-            self._cursor.ledger_ids = self._without(writer.ledger_id)
+            cursor.ledger_ids = self._without(writer.ledger_id)
             await self._store.delete(writer.ledger_id)
             raise
         return writer

@@ -6,12 +6,13 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sized
+from dataclasses import replace
 from enum import Enum
 from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
 from magnetar.errors import Fenced, MagnetarError, UnknownFailure
-from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
+from magnetar.storage.ledger.store import LedgerOptions, LedgerStore, LedgerWriter
 from magnetar.storage.managed_ledger import rollover
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
@@ -19,7 +20,7 @@ from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
-from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_metadata
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,11 @@ class LogWriter:
         self._later = False  # The one append under way waits for a ledger, or for capacity.
         self._failed: Fenced | None = None  # An append was answered so; so are all behind it.
         self._changing: asyncio.Task[None] | None = None  # It creates or ends a ledger.
+
+    def replicate(self, options: LedgerOptions) -> None:
+        """Create ledgers with these options from the next one on."""
+        if options != self._settings.ledger_options:
+            self._settings = replace(self._settings, ledger_options=options)
 
     @property
     def began_ms(self) -> int:
@@ -291,15 +297,17 @@ class LogWriter:
         try:
             end = None if former is None else await former.writer.close()
             now_ms = self._clock.wall_ms()
-            writer = await self._ledgers.create()
+            options = self._settings.ledger_options
+            metadata = ledger_metadata(self._name)
+            writer = await self._ledgers.create(replace(options, metadata=metadata))
 
-            def replace(layout: Layout) -> None:
+            def switch(layout: Layout) -> None:
                 if end is not None:
                     layout.seal(end.last_entry_id, end.size_bytes, now_ms)
                 layout.begin(writer.ledger_id)
 
             try:
-                await self._list.change(replace)
+                await self._list.change(switch)
             except MagnetarError:
                 await self._ledgers.delete(writer.ledger_id)
                 raise

@@ -8,7 +8,7 @@ from magnetar.errors import Fenced, NotAllowed, StorageError
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.ledger.offloader import Offloader
-from magnetar.storage.ledger.store import LedgerStore
+from magnetar.storage.ledger.store import LedgerOptions, LedgerStore
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
@@ -239,6 +239,10 @@ class ManagedLedger:
     def retain(self, time_s: int, size_bytes: int) -> None:
         """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
         self._trimmer.retain(time_s, size_bytes)
+
+    def replicate(self, options: LedgerOptions) -> None:
+        """Create ledgers with these options from the next one on."""
+        self._writer.replicate(options)
 
     def offload(self) -> LogOffload:
         """Return what offloads its ledgers. Raises NotAllowed where the broker has no offloader."""

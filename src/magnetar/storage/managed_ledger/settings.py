@@ -1,7 +1,10 @@
 """Settings of managed ledgers. Defaults are Pulsar's where it has the setting."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from magnetar.model.policy_values import PersistencePolicies
+from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerOptions
 from magnetar.storage.managed_ledger.cache import CACHE_SIZE_MAX
 
 
@@ -24,3 +27,20 @@ class ManagedLedgerSettings:
     """How long entries are kept that every cursor has acknowledged; -1 means for ever."""
     retention_size_bytes: int = 0
     """How large the log may be with what every cursor has acknowledged; -1 means no limit."""
+    ledger_options: LedgerOptions = AS_THE_STORE_IS_SET
+    """What its next ledger is created with, beside what ``ledger_metadata`` says of the log."""
+
+
+def ledger_options(persistence: PersistencePolicies | None) -> LedgerOptions:
+    """Return what a policy asks of ledgers; without one it is as the store is set."""
+    if persistence is None:
+        return AS_THE_STORE_IS_SET
+    return LedgerOptions(persistence.ensemble, persistence.write_quorum, persistence.ack_quorum)
+
+
+def ledger_metadata(log: str, cursor: str = "") -> Mapping[str, bytes]:
+    """Return what Pulsar keeps with a ledger, so that its tools tell whose it is."""
+    told = {"application": "pulsar", "component": "managed-ledger", "pulsar/managed-ledger": log}
+    if cursor:
+        told["pulsar/cursor"] = cursor
+    return {key: text.encode() for key, text in told.items()}

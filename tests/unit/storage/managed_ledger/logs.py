@@ -12,7 +12,7 @@ from magnetar.model.log_counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
-from magnetar.storage.ledger.store import LedgerEnd
+from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.log_reader import LogReader
@@ -112,6 +112,7 @@ class GatedLedgerStore:
         self.damage = None
         self.existing = set()
         self.opened = []
+        self.options = []  # Of each ledger that was created.
 
     def read_damage(self, first, count):
         if any(entry == self.damaged_from for entry in range(first, first + count)):
@@ -120,9 +121,10 @@ class GatedLedgerStore:
     def ours(self, ledger_id):
         return ledger_id - self._zero
 
-    async def create(self):
+    async def create(self, options=AS_THE_STORE_IS_SET):
         await self.creates.enter()
-        ledger = await self._store.create()
+        ledger = await self._store.create(options)
+        self.options.append(options)
         if not self.created:
             self._zero = ledger.ledger_id
         self.created += 1

@@ -13,6 +13,7 @@ async def test_ledgers_are_known_again_and_go_with_the_cursor(logs):
     ledgers = CursorLedgers(await ledger.open_cursor("s", EARLIEST))
     first, second = await ledgers.create(), await ledgers.create()
     assert ledgers.ids == (first.ledger_id, second.ledger_id)
+    assert logs.ledgers.options[-1].metadata["pulsar/cursor"] == b"s"
     await ledgers.delete(first.ledger_id)
     with pytest.raises(LedgerNotFound):
         await ledgers.open(first.ledger_id)

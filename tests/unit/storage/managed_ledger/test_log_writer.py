@@ -2,11 +2,12 @@ import asyncio
 
 import pytest
 from support.loop import until_idle
-from unit.storage.managed_ledger.logs import append, entries
+from unit.storage.managed_ledger.logs import NAME, append, entries
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST
 from magnetar.model.write_counts import LATENCIES_MS
+from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.log_writer import TRANSITIONS, WriterState
 
@@ -141,3 +142,19 @@ async def test_ledgers_count_by_how_long_it_took_to_begin_them(logs, ledger):
     assert answers.heard == [(1, 0, type(None))]
     counted = {LATENCIES_MS[at]: count for at, count in enumerate(logs.counts.switches) if count}
     assert counted == {0.1: 1, 200: 1}, "the first one took no time"
+
+
+async def test_a_ledger_is_created_with_the_options_that_hold_and_says_whose_it_is(logs, ledger):
+    ledger.replicate(LedgerOptions(3, 3, 2))
+    await append(ledger, entries(1))
+    await logs.roll(ledger)
+    await append(ledger, entries(1))
+    assert [(each.ensemble_size, each.ack_quorum) for each in logs.ledgers.options] == [
+        (0, 0),  # It was there before the change.
+        (3, 2),
+    ]
+    assert logs.ledgers.options[-1].metadata == {
+        "application": b"pulsar",
+        "component": b"managed-ledger",
+        "pulsar/managed-ledger": NAME.encode(),
+    }

@@ -18,7 +18,7 @@ from magnetar.inner.record import SALT_SIZE
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.histogram import Histogram
 from magnetar.model.write_counts import GroupTimes
-from magnetar.storage.ledger.store import LedgerId
+from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
 from magnetar.tasks import Tasks
 
 from .compaction import Compaction
@@ -172,7 +172,10 @@ class LocalLedgerStore:
         """When the last write failed that did, and why; None where none did."""
         return self._journal.write_failure
 
-    async def create(self) -> LocalLedgerWriter:
+    async def create(
+        self,
+        options: LedgerOptions = AS_THE_STORE_IS_SET,
+    ) -> LocalLedgerWriter:
         self._check_open()
         if self._journal.over_limit:
             await self._journal.wait_for_capacity()
