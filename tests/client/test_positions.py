@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from support.admin import ask
 from support.draining import data, drained
 
 from magnetar import EARLIEST_MESSAGE, LATEST_MESSAGE, InitialPosition, SubscriptionType
@@ -64,6 +65,22 @@ async def test_seek_by_id_and_by_time(client, topic):
     await consumer.seek(EARLIEST_MESSAGE)
     assert (await consumer.receive(20)).data == b"0"
     await consumer.unsubscribe()
+
+
+async def test_a_reader_that_sought_a_time_begins_there_again_on_a_new_connection(
+    broker, client, topic
+):
+    producer = await client.create_producer(topic, batching=False)
+    await producer.send_many(numbered(10))
+    reader = await client.create_reader(topic)
+    await asyncio.sleep(0.02)
+    between_ms = time.time_ns() // 1_000_000
+    await asyncio.sleep(0.02)
+    await producer.send_many([b"later"] * 5)
+    await reader.seek_time(between_ms)
+    ask(broker, "PUT", topic.replace("://", "/") + "/unload")
+    assert data(await drained(reader, 5)) == [b"later"] * 5
+    assert not await reader.has_message_available()
 
 
 async def test_what_is_not_acknowledged_comes_again_when_asked_for(client, topic):

@@ -18,7 +18,15 @@ ROOT = SOURCE.parents[1]
 NOT_OURS = ("proto/", "client/blocking.py")  # Made by programs.
 
 OUTSIDE = {
-    "broker": ("scenarios", "golden", "client", "security", "compatibility"),
+    "broker": (
+        "scenarios",
+        "golden",
+        "unit/broker/handlers",
+        "client",
+        "security",
+        "limits",
+        "compatibility",
+    ),
     "client": ("client", "compatibility"),
     "compat": ("client", "compatibility"),
     "functions": ("functions", "spark"),

@@ -13,6 +13,7 @@ from support.keys import write_keys
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import CryptoFailed, EntryNotFound, TimedOut
 from magnetar.message.compression import CompressionType
+from magnetar.model.position import Position
 from magnetar.spark import range_read
 from magnetar.spark.batch_reader import BatchReader
 from magnetar.spark.limit import Limit
@@ -88,6 +89,16 @@ def test_a_range_that_begins_before_the_topic_is_an_error(client, topic):
     offsets = send(client, topic, range(10))
     with pytest.raises(EntryNotFound, match=r"now begins at .*subscription"):
         numbers(reader(client).read(Range(topic, before, offsets[-1])))
+
+
+def test_a_range_that_begins_at_the_end_of_a_ledger_lacks_nothing(magnetar_broker, client, topic):
+    """What lies before it is still there, though the reader begins with the next ledger."""
+    before = send(client, topic, range(3), batching=False)[-1]
+    ask(magnetar_broker, "PUT", topic.replace("://", "/") + "/unload")
+    offsets = send(client, topic, range(3, 6), batching=False)
+    assert offsets[0].ledger_id > before.ledger_id
+    end = Offset.before(Position(before.ledger_id, before.entry_id + 1))
+    assert numbers(reader(client).read(Range(topic, end, offsets[-1]))) == [3, 4, 5]
 
 
 def test_an_end_that_is_no_message_is_an_error(client, topic):

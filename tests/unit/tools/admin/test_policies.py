@@ -119,3 +119,8 @@ def test_offloading(value, pulsar_admin):
         "offloadThresholdInBytes": 10 << 20,
         "offloadThresholdInSeconds": 10_800,
     }
+    pulsar_admin("namespaces set-offload-threshold policies/all -s 20M")  # Time is off then.
+    assert value("namespaces get-offload-threshold policies/all") == {
+        "offloadThresholdInBytes": 20 << 20,
+        "offloadThresholdInSeconds": -1,
+    }

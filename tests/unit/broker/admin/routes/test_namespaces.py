@@ -1,4 +1,5 @@
 import pytest
+from unit.broker.admin.world import SilentEnd
 
 ONE = "/admin/v2/namespaces/public/n"
 PERSISTENCE = {
@@ -150,6 +151,9 @@ async def test_a_namespace_is_deleted_by_force_with_all_its_topics(world):
     await world.publish("persistent://public/n/a", 1)
     await world.ask("PUT", "/admin/v2/persistent/public/n/p/partitions", 2)
     await world.ask("PUT", "/admin/v2/non-persistent/public/n/c")
+    for used in ("a", "p-partition-1"):
+        topic = await world.topic(f"persistent://public/n/{used}")
+        await topic.attach_producer(SilentEnd(), 1, used)
     assert (await world.ask("DELETE", f"{ONE}?force=true")).status == 405
     await allow_force(world, "Namespace")
     assert (await world.ask("DELETE", ONE)).status == 409

@@ -54,6 +54,21 @@ async def test_a_slow_consumers_keys_wait_in_order_while_others_go_on(bench, mak
             assert mine in ([], [f"{key}/{n}" for n in range(3)])
 
 
+async def test_a_key_that_nothing_waits_of_goes_out_before_those_that_wait(open_bench, make_entry):
+    """Where permits come while what is new is read from disk, for a consumer that had none left."""
+    bench = await open_bench(cache_bytes=0)
+    a, subscription, slow = await bench.consumer(KEY_SHARED, "a", permits=1)
+    await bench.consumer(KEY_SHARED, "b")
+    key, other = keys_of(subscription, slow, 2)
+    await bench.publish(make_entry("0", key=key), make_entry("1", key=key))
+    await until_idle()
+    assert (a.got(), subscription.dispatch.waiting_count) == (["0"], 1)
+    await bench.publish(make_entry("2", key=other), make_entry("3", key=key))
+    subscription.flow(slow, 10)
+    await a.until(lambda e: len(e.got()) == 4)
+    assert a.got() == ["0", "2", "1", "3"]
+
+
 async def test_a_moved_key_waits_until_its_old_owner_has_acknowledged(bench, make_entry):
     a, subscription, first = await bench.consumer(KEY_SHARED, "a")
     await bench.publish(*entries(make_entry, KEYS, 0))

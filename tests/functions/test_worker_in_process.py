@@ -1,6 +1,8 @@
-"""A function whose deletion fails half way, as the broker does not answer."""
+"""A worker beside a broker, in this process: what fails half way, or does not come up."""
 
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -17,25 +19,32 @@ from magnetar.functions.worker.multipart import Part
 from magnetar.functions.worker.packages import Packages
 from magnetar.functions.worker.supervisor import Supervisor
 from magnetar.functions.worker.worker import FunctionsWorker
+from magnetar.rest.errors import Rejection
 from magnetar.tasks import Tasks
 from magnetar.testing.local_broker import LocalBroker
 
-FQFN = "public/default/undeletable"
-PACKAGE = Part(b"def process(input):\n    return input\n", "undeletable.py")
-GIVEN = {"className": "undeletable", "inputs": ["undeletable-in"]}
+FQFN = "public/default/mine"
+PACKAGE = Part(b"def process(input):\n    return input\n", "mine.py")
+GIVEN = {"className": "mine", "inputs": ["mine-in"]}
 NOBODY = "http://127.0.0.1:1"
 
 
-async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp_path):
+@asynccontextmanager
+async def opened_worker(
+    folder: Path, before_start: Callable[[], Awaitable[None]] | None = None
+) -> AsyncIterator[FunctionsWorker]:
+    """``before_start`` is awaited before each start of a function."""
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(LocalBroker())
         admin = Admin(broker.web_url)
         await admin.prepare(NAMESPACE)
         client = await stack.enter_async_context(Client(broker.service_url))
         metadata = await stack.enter_async_context(await MetadataTopic.open(client))
-        packages = Packages(client, admin, tmp_path)
+        packages = Packages(client, admin, folder)
 
         async def package(record: FunctionMetaData) -> Path:
+            if before_start is not None:
+                await before_start()
             return await packages.file(record.package, record.file_name)
 
         supervisor = Supervisor(
@@ -46,7 +55,7 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
             tasks=Tasks("functions"),
         )
         stack.push_async_callback(supervisor.close)
-        worker = FunctionsWorker(
+        yield FunctionsWorker(
             client=client,
             admin=admin,
             metadata=metadata,
@@ -54,6 +63,12 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
             supervisor=supervisor,
             clock=SystemClock(),
         )
+
+
+async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp_path):
+    """It fails half way, as the broker does not answer."""
+    async with opened_worker(tmp_path) as worker:
+        admin, packages = worker._admin, worker.packages
         await worker.create(FQFN, GIVEN, PACKAGE)
         kept = worker.get(FQFN).package
         admin._api, broker_there = AdminApi(NOBODY), admin._api
@@ -67,4 +82,23 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
             await packages.read(kept)
         assert list(tmp_path.iterdir()) == [], "it is cached no more"
         await worker.create(FQFN, GIVEN, PACKAGE)
-        assert worker.names("public", "default") == ["undeletable"]
+        assert worker.names("public", "default") == ["mine"]
+
+
+async def test_a_trigger_of_a_function_that_is_stopped_before_it_reads_is_refused(tmp_path):
+    """It is told so at once, not when the time for an answer is over."""
+    starting, never = asyncio.Event(), asyncio.Event()
+
+    async def hang() -> None:
+        starting.set()
+        await never.wait()
+
+    async with opened_worker(tmp_path, hang) as worker:
+        creating = asyncio.create_task(worker.create(FQFN, GIVEN, PACKAGE))
+        await starting.wait()
+        trigger = asyncio.create_task(worker.trigger(FQFN, b"x", None))
+        stopping = asyncio.create_task(worker.turn(FQFN, None, running=False))
+        with pytest.raises(Rejection, match="is not ready: its status says when it runs"):
+            await trigger
+        never.set()
+        await asyncio.gather(creating, stopping)
