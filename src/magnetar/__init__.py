@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from magnetar.client.client import Client
     from magnetar.client.consumers.config import ConsumerCryptoFailureAction
     from magnetar.client.consumers.consumer import Consumer
+    from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
     from magnetar.client.consumers.interceptors import ConsumerInterceptor
-    from magnetar.client.consumers.letters import DeadLetterPolicy
     from magnetar.client.consumers.reader import Reader
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
     from magnetar.client.consumers.table_view import TableView
@@ -112,7 +112,7 @@ _HOMES: Final = {
     "ConsumerInterceptor": "magnetar.client.consumers.interceptors",
     "ControlledClusterFailover": "magnetar.client.failover",
     "CryptoKeyReader": "magnetar.client.encryption.keys",
-    "DeadLetterPolicy": "magnetar.client.consumers.letters",
+    "DeadLetterPolicy": "magnetar.client.consumers.dead_letter_policy",
     "EncryptionContext": "magnetar.client.message",
     "EncryptionKey": "magnetar.client.encryption.keys",
     "FileKeyReader": "magnetar.client.encryption.keys",

@@ -7,7 +7,7 @@ from support.admin import ask
 from support.clock import ManualClock
 
 from magnetar.client.client import Client
-from magnetar.client.consumers.letters import DeadLetterPolicy
+from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.schemas import StringSchema
 from magnetar.testing.local_broker import LocalBroker

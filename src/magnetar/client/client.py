@@ -30,8 +30,8 @@ from .connections.pool import ConnectionPool
 from .connections.provider_watch import watch_provider
 from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.consumer import Consumer
-from .consumers.letter_sender import Channel, Letters
-from .consumers.letters import PassedOn, letter_rules
+from .consumers.dead_letter_policy import PassedOn, dead_letter_rules
+from .consumers.dead_letters import Channel, DeadLetterSetup
 from .consumers.listening import check_listener
 from .consumers.opening import made_up_name, open_receiver, start_of, start_on
 from .consumers.reader import Reader
@@ -366,12 +366,12 @@ class Client:
         config: ConsumerConfig,
         topics: TopicName | Sequence[TopicName] | TopicsPattern,
         subscription: str,
-    ) -> Letters | None:
-        """The letters of a consumer, and the door to their producers. Raises InvalidValue."""
+    ) -> DeadLetterSetup | None:
+        """Return the rules of a consumer for dead letters and retries. Raises InvalidValue."""
         policy = config.dead_letter_policy
         names = [] if isinstance(topics, TopicsPattern) else topics
         names = [names] if isinstance(names, TopicName) else names
-        rules = letter_rules(policy, names, subscription, enable_retry=config.enable_retry)
+        rules = dead_letter_rules(policy, names, subscription, enable_retry=config.enable_retry)
         if rules is None:
             return None
         options = {} if policy is None else policy.producer_options
@@ -385,7 +385,7 @@ class Client:
                 schema = PassedOn(found)
             return await open_producer(self._context, channel.topic, config, self._forget, schema)
 
-        return Letters(rules, open_letters)
+        return DeadLetterSetup(rules, open_letters)
 
     def _enter(self) -> None:
         self._loop = enter_loop(self._loop)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from magnetar.client.consumers.config import (
     ConsumerCryptoFailureAction as OurCryptoFailureAction,
 )
-from magnetar.client.consumers.letters import DeadLetterPolicy as OurDeadLetterPolicy
+from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy as OurDeadLetterPolicy
 from magnetar.message.compression import CompressionType as OurCompressionType
 from magnetar.model.producers import ProducerAccessMode as OurAccessMode
 from magnetar.model.subscriptions import InitialPosition as OurInitialPosition

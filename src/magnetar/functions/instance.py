@@ -19,7 +19,7 @@ from typing import Any, Final
 from magnetar.client import blocking
 from magnetar.client.admin_api import AdminApi as ClientAdminApi
 from magnetar.client.consumers.config import ConsumerOptions
-from magnetar.client.consumers.letters import DeadLetterPolicy
+from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.client.message import Message
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, MagnetarError, TopicNotFound

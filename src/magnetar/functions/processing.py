@@ -13,7 +13,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from magnetar.client.consumers.letters import dead_letter
+from magnetar.client.consumers.dead_letter_policy import dead_letter
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.clock import Clock

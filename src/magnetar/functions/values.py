@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from magnetar import schemas
-from magnetar.client.consumers.letters import PassedOn
+from magnetar.client.consumers.dead_letter_policy import PassedOn
 from magnetar.client.message import Message
 from magnetar.compat.message import Unreceived
 from magnetar.compat.schema.definition import RecordMeta

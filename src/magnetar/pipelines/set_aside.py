@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from magnetar.client.consumers.letters import ORIGIN, TOPIC
+from magnetar.client.consumers.dead_letter_policy import ORIGIN, TOPIC
 from magnetar.spark.schema import MESSAGE_ID, PROPERTIES
 
 REASON: Final = "REASON"

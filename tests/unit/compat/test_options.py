@@ -8,7 +8,7 @@ import pytest
 from magnetar import compat
 from magnetar.client.config import ClientConfig
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.consumers.letters import DeadLetterPolicy
+from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.routing import RoutingMode

@@ -26,8 +26,8 @@ from magnetar.model.subscriptions import (
     SubscriptionType,
 )
 
+from .dead_letter_policy import DeadLetterPolicy
 from .interceptors import ConsumerInterceptor
-from .letters import DeadLetterPolicy
 from .redelivery_backoff import RedeliveryBackoff
 
 

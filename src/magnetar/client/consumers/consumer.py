@@ -118,9 +118,9 @@ class Consumer(Receiver[T_co]):
         check_instance("message", message, Message)
         check_number("delay_s", delay_s, most=DELAY_S_MAX)
         part = self._part_of(message)
-        if part.incoming.letters is None:
+        if part.incoming.dead_letters is None:
             raise NotAllowed("reconsume_later needs a consumer with enable_retry=True")
-        await part.incoming.letters.later(message, delay_s, properties)
+        await part.incoming.dead_letters.later(message, delay_s, properties)
         await part.acks.acknowledge_one(message)
 
     async def backlog(self) -> int:

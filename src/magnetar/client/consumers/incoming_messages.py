@@ -21,7 +21,6 @@ from .ack_sender import AckSender
 from .dead_letters import DeadLetters, Outcome
 from .entry import Entry
 from .interceptors import TopicInterceptors
-from .letter_sender import LetterSender
 from .read_position import ReadPosition, Start
 from .receive_queue import Opened, ReceiveQueue
 from .redeliveries import Redeliveries
@@ -43,7 +42,7 @@ class IncomingMessages:
     epoch: int  # Counts redeliveries of an ordered subscription: older messages are not taken.
     connection: Connection | None  # The one to ask for messages; None while there is none.
     interceptors: TopicInterceptors | None  # See what the application takes.
-    letters: LetterSender | None
+    dead_letters: DeadLetters | None
 
     def __init__(
         self,
@@ -91,10 +90,9 @@ class IncomingMessages:
             decode=None if schemas is None else schemas.decode,
             holder=subscribing.holder,
         )
-        self.letters, self._dead_letters, open_entry = None, None, self._unpacker.open
+        self.dead_letters, open_entry = None, self._unpacker.open
         if subscribing.letters is not None:
-            self.letters = LetterSender(subscribing.letters, topic)
-            self._dead_letters = DeadLetters(self._topic, self.letters, self._dead_lettered)
+            self.dead_letters = DeadLetters(subscribing.letters, topic, self._dead_lettered)
             open_entry = self._open_entry
         self._size = subscribing.receiver_queue_size
         self._queue = ReceiveQueue(
@@ -191,7 +189,7 @@ class IncomingMessages:
         self._queue.put(frame)
         self.received.size_bytes += len(frame.entry or b"")
         if not was_waiting and self._queue.waiting:
-            if self._dead_letters is not None:
+            if self.dead_letters is not None:
                 self.open()  # Dead letters do not wait until the application receives.
             self._arrived()
 
@@ -270,8 +268,8 @@ class IncomingMessages:
         self._queue.drop(permits_of)
         self._remember_seen()
         self._queue.give_back(sum(self._unpacker.withheld.values()))
-        if self._dead_letters is not None:
-            self._queue.give_back(self._dead_letters.held)
+        if self.dead_letters is not None:
+            self._queue.give_back(self.dead_letters.held)
         self._forget()
 
     def give_back(self, positions: Iterable[Position]) -> None:
@@ -281,8 +279,8 @@ class IncomingMessages:
 
     async def settled(self, timeout_s: float) -> None:
         """Wait for dead letters, so long; then note what was taken."""
-        if self._dead_letters is not None:
-            await self._dead_letters.sent(timeout_s)
+        if self.dead_letters is not None:
+            await self.dead_letters.sent(timeout_s)
         self._note_taken()
 
     def end(self) -> None:
@@ -294,20 +292,20 @@ class IncomingMessages:
 
     async def close(self) -> None:
         """After ``end``."""
-        if self._dead_letters is not None:
-            await self._dead_letters.close()
+        if self.dead_letters is not None:
+            await self.dead_letters.close()
 
     def _forget(self) -> None:
         """Forget what is on its way to the application: the broker sends it again."""
         self._redeliveries.clear()
         self._unpacker.clear()
-        if self._dead_letters is not None:
-            self._dead_letters.clear()
+        if self.dead_letters is not None:
+            self.dead_letters.clear()
 
     def _open_entry(self, frame: Frame) -> Opened:
         """Open an entry, and take messages out that were redelivered too often."""
-        assert self._dead_letters is not None
-        return self._dead_letters.filter(self._unpacker.open(frame))
+        assert self.dead_letters is not None
+        return self.dead_letters.filter(self._unpacker.open(frame))
 
     def _dead_lettered(self, outcome: Outcome) -> None:
         for message in outcome.stored:

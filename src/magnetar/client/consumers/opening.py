@@ -16,7 +16,7 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.schemas.schema import Schema
 
 from .config import ConsumerConfig
-from .letter_sender import Letters
+from .dead_letters import DeadLetterSetup
 from .read_position import Start
 from .receiver import Receiver
 from .topic_discovery import PatternDiscovery, add_missing
@@ -38,7 +38,7 @@ async def open_receiver(
     closed: Callable[[Receiver[Any]], None],
     schema: Schema[Any] | None = None,
     start: Callable[[TopicName], Start] | None = None,
-    letters: Letters | None = None,
+    letters: DeadLetterSetup | None = None,
 ) -> R:
     """Attach a consumer or reader to its topics. Raises the broker's error or TimedOut.
 

@@ -11,7 +11,7 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.schemas.schema import Schema
 from magnetar.wire import requests
 
-from .letter_sender import Letters
+from .dead_letters import DeadLetterSetup
 from .read_position import Start, entry_of
 
 
@@ -25,7 +25,7 @@ class Subscribing:
     receiver_queue_size: int
     start: Start | None
     schema: Schema[Any] | None = None
-    letters: Letters | None = None
+    letters: DeadLetterSetup | None = None
     holder: Callable[[], Any] | None = None  # Returns what the application receives by.
 
     def command(

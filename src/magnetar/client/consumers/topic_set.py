@@ -15,8 +15,8 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.schemas.schema import Schema
 
 from .config import ConsumerConfig
+from .dead_letters import DeadLetterSetup
 from .interceptors import TopicInterceptors
-from .letter_sender import Letters
 from .read_position import Start
 from .receiver import Receiver
 from .subscribing import Subscribing
@@ -40,7 +40,7 @@ class TopicSet:
         *,
         schema: Schema[Any] | None,
         start: Callable[[TopicName], Start] | None,
-        letters: Letters | None,
+        letters: DeadLetterSetup | None,
         several: bool,
     ) -> None:
         """``start`` says where a reader begins on a topic or partition.

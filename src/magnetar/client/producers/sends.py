@@ -1,4 +1,4 @@
-"""The sends of one producer: encoded, written, answered, and who waits for that.
+"""The sends of one producer: they are encoded, written and answered, and flushes wait for them.
 
 One timer runs while there is a send that may be given up: for the deadline of the oldest.
 """
@@ -6,6 +6,7 @@ One timer runs while there is a send that may be given up: for the deadline of t
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from magnetar.client.producers.config import ProducerConfig
@@ -16,7 +17,6 @@ from magnetar.model.position import Position
 
 from .batching import Batch
 from .encoding import Encoder
-from .flushes import Flush, Flushes
 from .pending import PendingSend, PendingSends
 from .receipts import Stored, Waiter, settle
 
@@ -28,8 +28,44 @@ Write: TypeAlias = Callable[[list[bytes]], None]
 MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
 
 
+@dataclass(slots=True, eq=False)
+class Flush:
+    """A caller that waits until the sends up to a number are settled."""
+
+    settled: asyncio.Future[None]
+    until: float = float("inf")  # The number; infinity while it is not known yet.
+    error: MagnetarError | None = None  # The first error of a send that it waits for.
+
+
+class Flushes:
+    """Keeps the flushes of one producer, in the order of their numbers."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: list[Flush] = []
+
+    def begin(self) -> Flush:
+        """Begin one that waits for all that is sent until its number is known."""
+        flush = Flush(self._loop.create_future())
+        self._waiting.append(flush)
+        return flush
+
+    def failed(self, number: int, error: MagnetarError) -> None:
+        """Note that the send of this number has failed."""
+        for flush in self._waiting:
+            if number <= flush.until:
+                flush.error = flush.error or error
+
+    def settled(self, number: int) -> None:
+        """End the flushes that wait for nothing behind this number."""
+        while self._waiting and self._waiting[0].until <= number:
+            flush = self._waiting.pop(0)
+            if not flush.settled.done():
+                flush.settled.set_result(None)
+
+
 class Sends:
-    """Sends what was admitted, and tells who waits how it ended."""
+    """Sends what was admitted, and settles its waiters."""
 
     size_max: int  # The bytes of payload that the broker takes in one entry.
     last_sequence_id: int  # The highest that has a receipt; -1 before the first.
@@ -81,7 +117,7 @@ class Sends:
             self._send(send)
 
     def send_batch(self, batch: Batch[Waiter]) -> None:
-        """Encode and write a batch; what is wrong with it is told to who waits for it."""
+        """Encode and write a batch. Its waiters get the error that prevents it."""
         try:
             send = self._encoded(self._encoder.batch, batch)
         except MagnetarError as error:
@@ -126,7 +162,7 @@ class Sends:
         self._progress()
 
     def fail(self, waiter: Waiter | None, error: MagnetarError) -> None:
-        """Tell who waits for a message, or the next flush, that it was not taken."""
+        """Settle the waiter of a message, or else the next flush, with its error."""
         waiters = [] if waiter is None else [(0, 1, waiter)]
         self._fail(waiters, 1, error, self._pending.appended + 1)
 
@@ -143,14 +179,14 @@ class Sends:
         self._progress()
 
     def fail_all(self, error: MagnetarError) -> None:
-        """Fail all that has no receipt, and let go whoever waits for room."""
+        """Fail all that has no receipt, and wake the callers that wait for room."""
         if self._deadline_timer is not None:
             self._deadline_timer.cancel()
         self.fail_pending(error)
         self.room.set()
 
     def flush(self) -> Flush:
-        """Begin to wait for whatever is sent until ``settled`` is called with it."""
+        """Begin to wait for all that is sent until ``settled`` is called with it."""
         return self._flushes.begin()
 
     async def settled(self, flush: Flush) -> MagnetarError | None:
@@ -208,7 +244,7 @@ class Sends:
         error: MagnetarError,
         number: int,
     ) -> None:
-        """Tell the error to all who wait for these messages, or flush the send of this number."""
+        """Settle the waiters of these messages, and the flushes of this number, with the error."""
         told = 0
         for _, count, waiter in waiters:
             if settle(waiter, error):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from magnetar.client import blocking
-from magnetar.client.consumers.letters import dead_letter
+from magnetar.client.consumers.dead_letter_policy import dead_letter
 from magnetar.client.message import Message
 from magnetar.spark.connections import client_for
 from magnetar.spark.read_options import ReadOptions

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
-from magnetar.client.consumers.letters import PassedOn
+from magnetar.client.consumers.dead_letter_policy import PassedOn
 from magnetar.errors import IncompatibleSchema, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType

@@ -3,7 +3,7 @@ from dataclasses import fields
 import pytest
 
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerOptions
-from magnetar.client.consumers.letters import DeadLetterPolicy
+from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.errors import InvalidValue
 from magnetar.model.subscriptions import KeySharedPolicy, SubscriptionType
 

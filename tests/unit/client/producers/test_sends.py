@@ -10,7 +10,7 @@ from magnetar.client.producers.batching import Batch
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.encoding import Encoder
 from magnetar.client.producers.pending import PendingSends
-from magnetar.client.producers.sends import Sends
+from magnetar.client.producers.sends import Flushes, Sends
 from magnetar.client.statistics import Latencies
 from magnetar.errors import (
     AlreadyClosed,
@@ -137,3 +137,20 @@ async def test_the_end_fails_all_and_lets_go_who_waits_for_room(desk):
     assert [waiter.exception() for waiter in waiters] == [closed, closed]
     assert desk.sends.room.is_set()
     await pass_time(100)  # No timer is left.
+
+
+async def test_a_flush_ends_with_the_last_send_that_it_waits_for_and_has_their_first_error():
+    flushes = Flushes(asyncio.get_running_loop())
+    early, late = flushes.begin(), flushes.begin()
+    first, second = NotAllowed("first"), NotAllowed("second")
+    flushes.failed(1, first)
+    early.until, late.until = 1, 3
+    flushes.failed(2, second)
+    flushes.settled(0)
+    assert not early.settled.done()
+    flushes.settled(2)
+    assert (early.settled.done(), early.error) == (True, first)
+    assert (late.settled.done(), late.error) == (False, first)
+    late.settled.cancel()
+    flushes.settled(3)
+    flushes.settled(4)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from magnetar.client.consumers.letters import (
+from magnetar.client.consumers.dead_letter_policy import (
     RETRIES_MAX,
     DeadLetterPolicy,
     PassedOn,
     dead_letter,
-    letter_rules,
+    dead_letter_rules,
     retry_letter,
 )
 from magnetar.client.message import Delivery, Message
@@ -29,7 +29,7 @@ def message(topic="persistent://public/default/orders", partition=-1, **details)
 
 
 def rules(policy=None, names=(ORDERS, OTHERS), *, enable_retry=False):
-    return letter_rules(policy, names, "s", enable_retry=enable_retry)
+    return dead_letter_rules(policy, names, "s", enable_retry=enable_retry)
 
 
 def test_without_a_policy_and_without_retries_there_are_no_letters():

@@ -46,7 +46,7 @@ class DeadLetterPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class LetterRules:
+class DeadLetterRules:
     """Which messages become letters, and where these go."""
 
     count_max: int  # Redeliveries, or retries, beyond which a message is dead.
@@ -64,13 +64,13 @@ class LetterRules:
         return self.dead or _beside(topic, self.subscription, "DLQ")
 
 
-def letter_rules(
+def dead_letter_rules(
     policy: DeadLetterPolicy | None,
     names: Sequence[TopicName],
     subscription: str,
     *,
     enable_retry: bool,
-) -> LetterRules | None:
+) -> DeadLetterRules | None:
     """Return what a consumer of these topics, or of a pattern, does; None: it sends no letters.
 
     Raises InvalidName, InvalidValue.
@@ -94,7 +94,7 @@ def letter_rules(
         if policy.retry_letter_topic is not None:
             retry = TopicName.parse(policy.retry_letter_topic)
         dead = dead or _beside(names[0], subscription, "DLQ")
-    return LetterRules(
+    return DeadLetterRules(
         policy.max_redeliver_count,
         subscription,
         dead,
