@@ -47,8 +47,13 @@ def test_routes_are_imported_when_the_first_request_comes():
         MODULES_OF_A_BROKER_MAX
     )
     late = {
-        f"magnetar.broker.admin.{name}"
-        for name in ("routes.table", "routes.tenants", "openapi", "messages.redrive")
+        f"magnetar.{name}"
+        for name in (
+            "broker.admin.routes.table",
+            "broker.admin.routes.tenants",
+            "broker.admin.messages.redrive",
+            "rest.openapi",
+        )
     }
     assert late & ready == set()
     assert late <= asked

@@ -106,7 +106,7 @@ async def test_a_seek_goes_on_after_the_connection_was_lost(peer, client):
 
 @pytest.mark.usefixtures("stored")
 async def test_a_seek_without_answer_times_out(peer):
-    async with Client(peer.url, operation_timeout_s=0.1) as client:
+    async with Client(peer.url, operation_timeout_s=1) as client:
         consumer = await client.subscribe("t", "s")
         peer.script(BaseCommand.SEEK, silence)
         with pytest.raises(TimedOut):
