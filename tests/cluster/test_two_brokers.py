@@ -170,3 +170,19 @@ async def test_a_request_of_an_administrator_is_sent_to_the_owner():
         lookup = f"{there.web_url}/lookup/v2/topic/persistent/public/default/asked"
         async with http.get(lookup) as answer:
             assert (await answer.json())["brokerUrl"] == here.service_url
+
+
+async def test_a_setting_that_is_changed_at_one_broker_holds_at_both():
+    async with two_brokers() as pair:
+        name = TopicName.parse("persistent://public/default/t")
+        there = pair.registries[1]
+        await there.serve(name)
+        topic = await there.get(name, create=True)
+        web = f"{pair.brokers[0].web_url}/admin/v2/brokers/configuration/maxProducersPerTopic"
+        async with aiohttp.ClientSession() as session:
+            async with session.post(f"{web}/3") as answer:
+                assert answer.status == 200
+            await until(lambda: topic.policies.producers_per_topic_max == 3)
+            async with session.delete(web) as answer:
+                assert answer.status == 200
+            await until(lambda: topic.policies.producers_per_topic_max == 0)

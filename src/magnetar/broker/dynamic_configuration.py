@@ -1,18 +1,21 @@
 """Settings that an administrator changes while the broker runs.
 
-They are kept, and hold after the next start, too. As in Pulsar they stand over the configuration
-file, the environment and flags.
+They are kept, and hold after the next start, too; what another broker of the cluster changes holds
+here as well. As in Pulsar they stand over the configuration file, the environment and flags.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
-from magnetar.errors import InvalidValue, Refused
+from magnetar.errors import InvalidValue, MagnetarError, Refused
 from magnetar.model.policies import Policies
 from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
 
 from .config import Config
 from .creation import Creation
@@ -70,8 +73,16 @@ class DynamicConfiguration:
     """
 
     def __init__(
-        self, config: Config, objects: JsonObjects, policies: PolicyService, creation: Creation
+        self,
+        config: Config,
+        objects: JsonObjects,
+        policies: PolicyService,
+        creation: Creation,
+        *,
+        metadata: MetadataStore,
+        tasks: Tasks,
     ) -> None:
+        """Made in a running event loop."""
         self.policies = config.policies
         self.offload = config.offload
         self._config = config
@@ -80,6 +91,15 @@ class DynamicConfiguration:
         self._objects = objects
         self._service = policies
         self._creation = creation
+        self._tasks = tasks
+        self._holding: Mapping[str, str] | None = None  # What was applied last.
+        self._stale = False  # The record may have changed since it was read.
+        self._applying: asyncio.Task[MagnetarError | None] | None = None
+        self._watch = metadata.watch(paths.CONFIGURATION, self._noticed)
+
+    def close(self) -> None:
+        """Stop watching the metadata store."""
+        self._watch.cancel()
 
     @cached_property
     def names(self) -> list[str]:
@@ -130,17 +150,50 @@ class DynamicConfiguration:
             why = f"there is no setting {key}"
         raise Refused(f"Can't {verb} non-dynamic configuration: {why}")
 
+    def _noticed(self, _path: str) -> None:
+        self._begin()
+
+    def _begin(self) -> asyncio.Task[MagnetarError | None]:
+        self._stale = True
+        if self._applying is None:
+            self._applying = self._tasks.spawn("dynamic configuration", self._apply_all())
+        return self._applying
+
     async def _apply(self) -> None:
+        """Let hold what is kept now. Raises what the metadata store raises."""
+        error = await asyncio.shield(self._begin())
+        if error is not None:
+            raise error
+
+    async def _apply_all(self) -> MagnetarError | None:
+        """Apply one change at a time, so that what is read last is applied last."""
+        failure: MagnetarError | None = None
+        try:
+            while self._stale:
+                self._stale, failure = False, None
+                try:
+                    await self._apply_once()
+                except MagnetarError as error:
+                    log.warning("configuration.unreadable error=%s", error)
+                    failure = error
+        finally:
+            self._applying = None
+        return failure
+
+    async def _apply_once(self) -> None:
         kept = await self.values()
         level = _over(self._log, kept).level
         if self._log is not self._config.log or level != self._log.level or self._log_changed:
             self._log_changed = True
             logging.getLogger(_OURS).setLevel(level.upper())
+        if kept == self._holding:
+            return
         self.policies = _over(self._config.policies, kept)
         self._creation.limit_partitions(self.policies.partitions_max)
         await self._service.set_broker(
             broker_policies(self.policies, _over(self._config.rates, kept), self.offload)
         )
+        self._holding = kept
 
 
 def _over(section: S, kept: Mapping[str, str]) -> S:

@@ -2,11 +2,15 @@ import logging
 from pathlib import Path
 
 import pytest
+from support.loop import until
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
-from magnetar.errors import InvalidValue, Refused
+from magnetar.broker.resources import Resources
+from magnetar.errors import CorruptEntry, InvalidValue, Refused
 from magnetar.model.names import TopicName
+from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.metadata import paths
 from magnetar.testing.local_broker import LocalBroker
 
 TOPIC = TopicName.parse("persistent://public/default/t")
@@ -71,6 +75,29 @@ async def test_pulsars_settings_without_effect_are_kept_and_said_to_have_none(co
     assert await configuration.change("maxNumPartitionsPerPartitionedTopic", "3")
     kept = {"loadBalancerSheddingEnabled": "false", "maxNumPartitionsPerPartitionedTopic": "3"}
     assert await configuration.values() == kept
+
+
+async def test_what_another_broker_changes_holds_here(world, configuration):
+    """Over the same metadata; nobody asks this broker for anything."""
+    services = world.services
+    topic = await services.topics.create(TOPIC)
+    elsewhere = Resources(world.metadata, codec=JsonCodec()).objects
+    change = {"maxProducersPerTopic": "3", "maxNumPartitionsPerPartitionedTopic": "5"}
+    await elsewhere.put(paths.CONFIGURATION, **change)
+    await until(lambda: topic.policies.producers_per_topic_max == 3)
+    assert services.creation.partitions_max == 5
+    assert (await configuration.runtime())["maxProducersPerTopic"] == "3"
+    await elsewhere.delete(paths.CONFIGURATION)
+    await until(lambda: topic.policies.producers_per_topic_max == 0)
+
+
+async def test_a_record_that_cannot_be_read_leaves_what_holds(world, configuration, caplog):
+    await configuration.change("maxNumPartitionsPerPartitionedTopic", "3")
+    await world.metadata.put(paths.CONFIGURATION, b"{")
+    await until(lambda: "configuration.unreadable" in caplog.text)
+    assert world.services.creation.partitions_max == 3
+    with pytest.raises(CorruptEntry, match=paths.CONFIGURATION):
+        await configuration.load()
 
 
 async def test_limits_that_are_no_policies_change_too(world, configuration):

@@ -52,7 +52,10 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
     schemas = SchemaRegistry(metadata, shared.clock, codec=codec)
     shared.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
-    configuration = DynamicConfiguration(config, resources.objects, policies, creation)
+    configuration = DynamicConfiguration(
+        config, resources.objects, policies, creation, metadata=metadata, tasks=shared.tasks
+    )
+    shared.stack.callback(configuration.close)
     await configuration.load()
     ownership = Ownership(metadata, address, codec=codec, clock=shared.clock, tasks=shared.tasks)
     # Producers keep the names they were given over a restart: new ones must differ from them.

@@ -213,7 +213,12 @@ async def open_world(settings=None, clock=None, routes=every_route):
             cluster="standalone",
             message_size_max=5 * 1024 * 1024,
             configuration=DynamicConfiguration(
-                Config(policies=settings), resources.objects, policies, creation
+                Config(policies=settings),
+                resources.objects,
+                policies,
+                creation,
+                metadata=metadata,
+                tasks=tasks,
             ),
             version="9.9.9",
             clock=rates_clock,
