@@ -30,8 +30,7 @@ from magnetar.storage.ledger.store import LedgerEntries
 from .file_reader import LedgerFile
 from .file_writer import LedgerFileWriter
 from .footer import Footer
-from .object_store import ObjectStore
-from .stores import open_ledger, store_at
+from .stores import ObjectStore, open_ledger, store_at
 
 log = logging.getLogger(__name__)
 

@@ -23,12 +23,11 @@ from magnetar.errors import IncompatibleSchema, MagnetarError, NotAllowed
 from magnetar.schemas.primitives import StringSchema
 from magnetar.schemas.schema import Schema
 from magnetar.spark.admin import AdminApi
-from magnetar.spark.connections import client_for
+from magnetar.spark.connections import client_for, show_warnings
 from magnetar.spark.one_line import one_line
 from magnetar.spark.rows import Rows, count_of
 from magnetar.spark.schema import check_write
 from magnetar.spark.task_producers import Once, TaskProducers
-from magnetar.spark.worker_log import show_warnings
 from magnetar.spark.write_options import VERSIONS_MAX, Write, WriteOptions
 
 if TYPE_CHECKING:

@@ -1,5 +1,8 @@
 # Uses a thread: a broker starts again while a planner waits for it.
+import logging
 import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from threading import Timer
 
@@ -9,7 +12,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from magnetar.client import blocking
 from magnetar.errors import MagnetarError
 from magnetar.spark.client_settings import ClientSettings, Connection
-from magnetar.spark.connections import client_for
+from magnetar.spark.connections import client_for, show_warnings
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
@@ -70,3 +73,36 @@ def test_a_stream_goes_on_when_its_broker_is_back(away, tmp_path, topic, given):
         assert [batch.num_rows for batch in stream.read(partition)] == [1]
         stream.stop()
         starting.join()
+
+
+WORKER = """\
+import logging, magnetar.client, sys
+from magnetar.spark import connections
+connections.in_worker = lambda: True
+if sys.argv[1:]:
+    logging.basicConfig(format="theirs %(message)s")
+for _ in range(2):
+    connections.show_warnings()
+logging.getLogger("magnetar.spark").warning("lost")
+logging.getLogger("magnetar.spark").info("fine")
+"""
+
+
+def printed(*arguments):
+    command = [sys.executable, "-c", WORKER, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+def test_a_worker_prints_what_we_warn_of_once():
+    (line,) = printed().splitlines()
+    assert line.endswith(" WARN magnetar: lost")
+
+
+def test_who_has_set_up_logging_keeps_it():
+    assert printed("theirs") == "theirs lost\n"
+
+
+def test_other_processes_print_nothing():
+    before = list(logging.getLogger("magnetar").handlers)
+    show_warnings()
+    assert logging.getLogger("magnetar").handlers == before

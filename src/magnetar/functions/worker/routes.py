@@ -2,15 +2,15 @@
 
 import json
 import logging
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
 from magnetar.errors import InvalidValue
 from magnetar.functions.config_checks import without_effect
 from magnetar.functions.worker.multipart import TYPE, Part, parts_of
-from magnetar.functions.worker.services import WorkerServices
-from magnetar.functions.worker.states import value_of
-from magnetar.functions.worker.worker import file_name_of, package_from
+from magnetar.functions.worker.states import States, value_of
+from magnetar.functions.worker.worker import FunctionsWorker, file_name_of, package_from
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown
 from magnetar.rest.router import ANY, Route
@@ -18,6 +18,15 @@ from magnetar.rest.router import ANY, Route
 log = logging.getLogger(__name__)
 
 OCTETS: Final = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerServices:
+    """Every handler of a route gets these."""
+
+    worker: FunctionsWorker
+    state: States
+    info: dict[str, Any]  # Pulsar's WorkerInfo of this worker.
 
 
 def _fqfn(request: Request) -> str:

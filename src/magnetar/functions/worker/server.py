@@ -21,8 +21,7 @@ from magnetar.functions.worker.jobs import Jobs
 from magnetar.functions.worker.metadata import NAMESPACE, FunctionMetaData
 from magnetar.functions.worker.metadata_topic import MetadataTopic
 from magnetar.functions.worker.packages import Packages
-from magnetar.functions.worker.routes import ROUTES
-from magnetar.functions.worker.services import WorkerServices
+from magnetar.functions.worker.routes import ROUTES, WorkerServices
 from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.functions.worker.states import States
 from magnetar.functions.worker.supervisor import Supervisor

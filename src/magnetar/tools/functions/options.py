@@ -7,26 +7,39 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from magnetar.errors import InvalidValue, NotReady
+from magnetar.errors import InvalidValue, MagnetarError, NotReady
 from magnetar.functions.config import PUBLIC, BatchBuilder, LogLevel, ProcessingGuarantees
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _JSON: Final = "as JSON"
+_COMPLETION_TIMEOUT_S: Final = 1.0
 
 
 def named(command: F) -> F:
     """Which function: by its full name, or by its parts."""
-    from magnetar.tools.functions.completion import complete_name  # noqa: PLC0415 - asks the API
-
     for option in (
-        click.option("--name", help="The function's name.", shell_complete=complete_name),
+        click.option("--name", help="The function's name.", shell_complete=_complete_name),
         click.option("--namespace", help="Its namespace. [default]"),
         click.option("--tenant", help="Its tenant. [public]"),
         click.option("--fqfn", help="All three: tenant/namespace/name."),
     ):
         command = option(command)
     return command
+
+
+def _complete_name(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    """The functions of the namespace whose names begin so; none where no broker answers."""
+    from magnetar.tools.connection import Connection  # noqa: PLC0415 - it asks the API
+    from magnetar.tools.functions.api import FunctionsApi  # noqa: PLC0415
+
+    given = ctx.params
+    try:
+        api = FunctionsApi(Connection(given).api(timeout_s=_COMPLETION_TIMEOUT_S))
+        names = api.names(given.get("tenant") or "public", given.get("namespace") or "default")
+    except MagnetarError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def fqfn_of(fqfn: str | None, tenant: str | None, namespace: str | None, name: str | None) -> str:

@@ -12,8 +12,7 @@ from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.tools.connection import Connection
 
-from .names import names_of
-from .running import Load, Opening, Worker
+from .running import Load, Opening, Worker, names_of
 
 WAIT_S: Final = 0.1
 """How long it may take until a load that is over is noticed."""

@@ -14,8 +14,7 @@ from magnetar.errors import QueueFull
 from magnetar.message.compression import CompressionType
 from magnetar.tools.connection import Connection
 
-from .names import names_of
-from .running import Load, Opening, Worker
+from .running import Load, Opening, Worker, names_of
 
 if TYPE_CHECKING:
     from magnetar.client.producers.config import ProducerOptions

@@ -1,6 +1,7 @@
 """Runs a load until it is done, its time is up or it is stopped, and prints how it stands."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -142,3 +143,10 @@ def _histogram_log(stack: AsyncExitStack, path: Path | None) -> Any:
     writer.output_log_format_version()
     writer.output_legend()
     return writer
+
+
+def names_of(topic: str, count: int) -> list[str]:
+    """The topics under load as pulsar-perf names them: of one with its number that is the first."""
+    if count == 1:
+        return [topic]
+    return [f"{re.sub(r'-$', '', topic)}-{index}" for index in range(count)]

@@ -9,6 +9,7 @@ from support.admin import ask
 from magnetar.errors import TopicNotFound
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.cli import magnetar
+from magnetar.tools.perf.running import names_of
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,8 @@ def test_payloads_come_from_a_file(run, broker, tmp_path):
 def test_a_broker_that_refuses_ends_it(run):
     with pytest.raises(TopicNotFound):
         run("produce", "nobody/nowhere/x")
+
+
+def test_topics_are_named_as_by_pulsar_perf():
+    assert names_of("p", 1) == ["p"]
+    assert names_of("p", 2) == names_of("p-", 2) == ["p-0", "p-1"]
