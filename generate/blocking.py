@@ -3,9 +3,9 @@
     python generate/blocking.py            write it
     python generate/blocking.py --check    exit with 1 when it is not what would be written
 
-``Client`` gets a twin, and so does every class whose instances a method of it makes, those that
-``@opening`` decorates. Every public method and property of them gets a twin with the same arguments
-and docstring. What the asyncio client awaits, the twin waits for.
+``Client`` gets a facade, and so does every class whose instances a method of it makes, those that
+``@opening`` decorates. The facade has every public method and property of them, with the same
+arguments and docstring. What the asyncio client awaits, the facade waits for.
 """
 
 import ast
@@ -96,11 +96,11 @@ def module() -> str:
             classes[name(found.base)] = definition(name(found.base))
         classes[each] = found
     classes["Client"] = client
-    text = "\n\n".join(twin(found) for found in classes.values())
+    text = "\n\n".join(facade(found) for found in classes.values())
     return "\n".join([HEADER, *imports(text, classes), "", text])
 
 
-def twin(found: Class) -> str:
+def facade(found: Class) -> str:
     """The class for threads."""
     node = found.node
     lower = snake(node.name)
@@ -112,7 +112,7 @@ def twin(found: Class) -> str:
         if (not one.name.startswith("_") or one.name in {*SPECIAL, *READS})
         and one.name not in inherited
     ]
-    bases = [found.base or TWINS.get(node.name, "MadeTwin")]
+    bases = [found.base or FACADES.get(node.name, "MadeFacade")]
     if not found.base and of:
         bases.append(generic(node))
     if members:
@@ -262,21 +262,21 @@ def imports(text: str, classes: dict[str, Class]) -> Iterator[str]:
 ALWAYS: Final = {
     "AlreadyClosed": "from magnetar.errors import",
     "Buffer": "from magnetar.client.outgoing_message import",
-    "ClientTwin": "from magnetar.client.twin import",
+    "ClientFacade": "from magnetar.client.facade import",
     "Future": "from concurrent.futures import",
     "Iterator": "from collections.abc import",
-    "MadeTwin": "from magnetar.client.twin import",
-    "ProducerTwin": "from magnetar.client.twin import",
-    "ReceiverTwin": "from magnetar.client.twin import",
-    "listed": "from magnetar.client.twin import",
-    "lists": "from magnetar.client.twin import",
+    "MadeFacade": "from magnetar.client.facade import",
+    "ProducerFacade": "from magnetar.client.facade import",
+    "ReceiverFacade": "from magnetar.client.facade import",
+    "listed": "from magnetar.client.facade import",
+    "lists": "from magnetar.client.facade import",
     "outgoing": "from magnetar.client.outgoing_message import",
 }
 
-TWINS: Final = {
-    "Client": "ClientTwin",
-    "Producer": "ProducerTwin",
-    "Receiver": "ReceiverTwin",
+FACADES: Final = {
+    "Client": "ClientFacade",
+    "Producer": "ProducerFacade",
+    "Receiver": "ReceiverFacade",
 }
 
 # What an interrupted call has received is put back.

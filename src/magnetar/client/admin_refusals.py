@@ -6,11 +6,11 @@ from typing import Final
 
 
 class Allowed(Enum):
-    """Who would not have been refused."""
+    """Says which roles would not have been refused."""
 
     SUPERUSER = "superuser"
     ADMIN = "admin"  # Of the tenant; a superuser too.
-    GRANTED = "granted"  # And whoever was granted an action.
+    GRANTED = "granted"  # And roles that were granted an action.
 
 
 _OF_ROLE: Final = re.compile(
@@ -50,7 +50,7 @@ def of_role(reason: str) -> bool:
 
 
 def allowed(reason: str) -> Allowed:
-    """Who may do what was refused with this reason."""
+    """Return the roles that may do what was refused with this reason."""
     if _SUPERUSER.search(reason):
         return Allowed.SUPERUSER
     named = _OPERATION.search(reason)

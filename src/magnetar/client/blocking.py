@@ -26,6 +26,14 @@ from magnetar.client.consumers import table_view as table_view_module
 from magnetar.client.consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.environment import read_conf, settings_in_environment
+from magnetar.client.facade import (
+    ClientFacade,
+    MadeFacade,
+    ProducerFacade,
+    ReceiverFacade,
+    listed,
+    lists,
+)
 from magnetar.client.failover import ServiceInfo
 from magnetar.client.leaving import added_to
 from magnetar.client.message import Message
@@ -34,14 +42,13 @@ from magnetar.client.producers import producer as producer_module
 from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.statistics import ConsumerStats, ProducerStats
-from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, ReceiverTwin, listed, lists
 from magnetar.errors import AlreadyClosed, UndecodableValue
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.schemas import SchemaInfo
 from magnetar.schemas.schema import Schema, T, T_co
 
 
-class Producer(ProducerTwin, Generic[T]):
+class Producer(ProducerFacade, Generic[T]):
     """``magnetar.Producer`` for threads."""
 
     @property
@@ -166,7 +173,7 @@ class Producer(ProducerTwin, Generic[T]):
         """Flush and detach, in ``timeout_s``, or the client's ``close_timeout_s``. May be repeated.
 
         What has no receipt then fails with AlreadyClosed. Raises NotStored for it, and for what
-        failed before without anybody being told: it says how many messages, and why. It begins with
+        failed before without being told: it says how many messages, and why. It begins with
         the call; cancelled, it goes on without who waited for it, and another call waits for its
         end. While Ctrl-C or a cancellation ends the caller it takes half a second at most.
         """
@@ -185,7 +192,7 @@ class Producer(ProducerTwin, Generic[T]):
             self.close()
 
 
-class Receiver(ReceiverTwin, Generic[T_co]):
+class Receiver(ReceiverFacade, Generic[T_co]):
     """``magnetar.Receiver`` for threads."""
 
     @property
@@ -451,7 +458,7 @@ class Reader(Receiver[T_co]):
         """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
 
         Those behind the one with which payloads have ``bytes_max`` bytes are left to the next call.
-        For who takes many messages apart at once, such as into columns.
+        For callers that take many messages apart at once, such as into columns.
         """
         return self._run(self._reader.receive_entries, count_max, timeout_s, bytes_max=bytes_max)
 
@@ -465,7 +472,7 @@ class Reader(Receiver[T_co]):
         return self._run(self._reader.mark_delete_position)
 
 
-class TableView(MadeTwin, Generic[T_co]):
+class TableView(MadeFacade, Generic[T_co]):
     """``magnetar.TableView`` for threads."""
 
     @property
@@ -548,7 +555,7 @@ class TableView(MadeTwin, Generic[T_co]):
             self.close()
 
 
-class Client(ClientTwin):
+class Client(ClientFacade):
     """``magnetar.Client`` for threads."""
 
     @property

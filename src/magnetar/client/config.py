@@ -28,7 +28,7 @@ class ClientConfig:
     # Who the client says it is. Not shown: an application's own class may show what is secret.
     authentication: Authentication | None = field(default=None, repr=False)
     listener_name: str | None = None  # Which of the addresses that brokers advertise is meant.
-    tls_trust_certs_file: str | None = None  # PEM. None: whom the system trusts.
+    tls_trust_certs_file: str | None = None  # PEM. None: those the system trusts.
     tls_certificate_file: str | None = None  # PEM: the client's own, for mutual TLS.
     tls_key_file: str | None = None  # PEM: its private key.
     tls_verify_hostname: bool = True  # The certificate must be for the host that was asked.
@@ -40,7 +40,7 @@ class ClientConfig:
     first_connection_timeout_s: float = 0.0  # Who never answered is tried again for so long.
     keep_alive_interval_s: float = 30.0  # A silent broker is given up after twice this time.
     connections_per_broker: int = 1  # TCP connections that producers and consumers share.
-    connection_idle_max_s: float = 180.0  # One that nobody uses is closed; 0 for never.
+    connection_idle_max_s: float = 180.0  # One that is not used is closed; 0 for never.
     lookup_redirects_max: int = 20  # Brokers that may send a lookup on before it fails.
     partitions_refresh_s: float = 60.0  # How often new partitions are looked for; 0 for never.
     stats_interval_s: float = 0.0  # Producers and consumers log a line so often; 0 for never.

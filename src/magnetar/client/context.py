@@ -62,8 +62,8 @@ def partitions_of(name: TopicName, count: int) -> list[TopicName]:
 async def start_all(parts: Sequence[Part], *, one_first: bool = False) -> None:
     """Start all; when one fails, or this is cancelled, close them all again.
 
-    With ``one_first`` the others follow the first one: of two who wait for all partitions, neither
-    then waits for what the other has.
+    With ``one_first`` the others follow the first one: of two producers that wait for all
+    partitions, neither then waits for what the other has.
     """
     try:
         if one_first:

@@ -35,7 +35,7 @@ class ListenerThread:
                 continue
             try:
                 listener(*arguments)
-            except Exception as error:  # noqa: BLE001 - whoever waits gets it.
+            except Exception as error:  # noqa: BLE001 - the waiter gets it.
                 done.set_exception(error)
             except BaseException as error:  # noqa: BLE001 - SystemExit must not end the loop.
                 done.set_exception(RuntimeError(f"the listener raised {error!r}"))

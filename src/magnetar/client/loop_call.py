@@ -49,7 +49,7 @@ class LoopCall(Generic[T]):
             self._task.add_done_callback(self._on_end)
 
     def give_up(self) -> None:
-        """On the loop, behind ``begin`` if that was asked for: nobody waits any more."""
+        """On the loop, behind ``begin`` if that was asked for: its caller has given up."""
         if self._given_up:
             return
         self._given_up = True

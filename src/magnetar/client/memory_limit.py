@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 
 class MemoryLimit:
-    """Counts bytes, and wakes who waits for them to be less than ``limit_bytes``.
+    """Counts bytes, and wakes the callers that wait for them to be less than ``limit_bytes``.
 
-    What is taken is not refused: whoever takes asks ``full`` before, and may then take more than
+    What is taken is not refused: the taker asks ``full`` before, and may then take more than
     is left, so that a message of any size finds room at last.
     """
 
-    used_bytes: int  # Whoever takes adds to it.
+    used_bytes: int  # The taker adds to it.
 
     def __init__(self, limit_bytes: int) -> None:
         self.used_bytes = 0

@@ -6,7 +6,7 @@ from .backoff import Backoff
 
 
 class Addresses:
-    """The addresses of a service URL. One that failed is passed over for a while, and longer the
+    """The addresses of a service URL. One that failed is skipped for a while, and longer the
     next time; when all have, all are tried.
     """
 
@@ -17,10 +17,10 @@ class Addresses:
         self._addresses = tuple(addresses)
         self._current = begin % len(self._addresses)
         self._backoff = backoff
-        self._failing: dict[str, tuple[float, Backoff]] = {}  # Passed over until then.
+        self._failing: dict[str, tuple[float, Backoff]] = {}  # Skipped until then.
 
     def in_turn(self, now: float) -> list[str]:
-        """Whom to ask, in this order, until one answers. Times are in seconds."""
+        """Return the addresses to ask, in this order, until one answers. Times are in seconds."""
         turn = self._addresses[self._current :] + self._addresses[: self._current]
         well = [each for each in turn if each not in self._failing or self._failing[each][0] <= now]
         return well or list(turn)

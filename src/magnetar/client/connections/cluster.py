@@ -24,7 +24,7 @@ class Cluster:
         *,
         reached: bool = False,
     ) -> None:
-        """``reached``: to be waited for although nobody has answered there yet."""
+        """``reached``: to be waited for although no broker has answered there yet."""
         self.url = ServiceUrl.parse(config.service_url)
         begin = int(chance() * len(self.url.addresses))
         self.addresses = Addresses(self.url.addresses, backoff, begin=begin)

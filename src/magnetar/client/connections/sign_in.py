@@ -62,7 +62,7 @@ class SignIn:
         """The connection is over."""
         if not self._done.done():
             self._done.set_exception(error)
-            self._done.exception()  # Retrieved, even when nobody waits for it any more.
+            self._done.exception()  # Retrieved, even when it is not awaited any more.
         if self._answering is not None:
             self._answering.cancel()
 

@@ -1,4 +1,4 @@
-"""TLS as the client's settings want it: whom to trust, whom to say one is."""
+"""TLS as the client's settings want it: which certificates to trust, and which to show."""
 
 import logging
 import ssl

@@ -1,7 +1,7 @@
-"""The broker's answers to acknowledgements, for those who wait for them.
+"""The broker's answers to acknowledgements, for the callers that wait for them.
 
 What one command or a few acknowledge has one receipt, however many messages that are. Nothing has
-to be awaited: a receipt that nobody waits for costs no more, and its error is logged.
+to be awaited: a receipt that is not awaited costs no more, and its error is logged.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ COMMANDS_MAX: Final = 1000
 
 
 class _Acknowledged:
-    """What there is to wait for where the broker is not asked."""
+    """Stands for a receipt where the broker is not asked."""
 
     def __await__(self) -> Generator[Any, None, None]:
         return
@@ -32,7 +32,7 @@ ACKNOWLEDGED: Final[Awaitable[None]] = _Acknowledged()
 
 
 class Receipt:
-    """The answer to a group of acknowledgements. May be awaited by many, and by nobody."""
+    """The answer to a group of acknowledgements. May be awaited several times, or never."""
 
     def __init__(self, timeout_s: float, hurry: Callable[[], None]) -> None:
         self.answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -72,7 +72,7 @@ class _Group:
                 receipt.answer.set_result(None)
             else:
                 receipt.answer.set_exception(error)
-                receipt.answer.exception()  # Retrieved, even when nobody waits for it.
+                receipt.answer.exception()  # Retrieved, even when it is not awaited.
 
 
 class AckReceipts:
@@ -86,7 +86,7 @@ class AckReceipts:
         *,
         commands_max: int = COMMANDS_MAX,
     ) -> None:
-        """``send`` is called soon after somebody waits for what has not been sent yet."""
+        """``send`` is called soon after a receipt is awaited that was not sent yet."""
         self._topic = topic
         self._timeout_s = timeout_s
         self._send = send

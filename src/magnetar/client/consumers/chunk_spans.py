@@ -10,7 +10,7 @@ from typing import Final
 from magnetar.model.position import Position
 
 SPANS_MAX: Final = 10_000
-"""Messages that are known; the oldest is forgotten, and may then be passed over."""
+"""Messages that are known; the oldest is forgotten, and a mark may then take it in."""
 
 
 class ChunkSpans:

@@ -1,4 +1,4 @@
-"""An entry as it was received, for who takes its messages apart in a way of their own. Pure."""
+"""An entry as it was received, for callers that take its messages apart themselves. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -89,7 +89,7 @@ async def open_receiver(
         receiver._run(
             "stats",
             report(
-                receiver._meter.end_interval,
+                receiver._statistics.end_interval,
                 who,
                 clock=context.clock,
                 interval_s=context.config.stats_interval_s,

@@ -37,7 +37,7 @@ class Reader(Receiver[T_co]):
         """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
 
         Those behind the one with which payloads have ``bytes_max`` bytes are left to the next call.
-        For who takes many messages apart at once, such as into columns.
+        For callers that take many messages apart at once, such as into columns.
         """
         check_count("count_max", count_max)
         check_timeout(timeout_s)

@@ -8,7 +8,7 @@ application asks for messages.
 Any thread may take the next one of the ``messages`` of opened entries: an iterator over a list
 gives each of them once. What was taken is counted afterwards, by what is left.
 
-A queue of size 0 gives the broker its one permit when somebody waits, and not before.
+A queue of size 0 gives the broker its one permit when a caller waits, and not before.
 
 One that is bound in bytes, too, begins with ``FIRST_WINDOW`` permits. It doubles them each time it
 gives some back, as long as so many messages of the size that came last fit into the bytes.
@@ -92,9 +92,9 @@ class ReceiveQueue:
         self._entries: list[Entry] = []  # The opened ones, and their messages.
         self._opened: list[Message[Any]] = []
         self._counted = 0  # Of these, the messages that were counted as taken.
-        self._taken: list[Message[Any]] = []  # Those counted, until somebody asks for them.
+        self._taken: list[Message[Any]] = []  # Those counted, until ``taken`` is called.
         self._consumed = 0
-        self.received = Counts(0, 0)  # Its bytes are counted by who puts entries.
+        self.received = Counts(0, 0)  # Its bytes are counted by the caller of ``put``.
         self.messages = iter(self._opened)
 
     @property
@@ -209,7 +209,7 @@ class ReceiveQueue:
 
     @property
     def on_demand(self) -> bool:
-        """Whether messages come only when somebody waits for them."""
+        """Whether messages come only when a caller waits for them."""
         return not self._size
 
     @property
@@ -220,7 +220,7 @@ class ReceiveQueue:
 
     @property
     def wants_one(self) -> bool:
-        """Whether somebody who waits for a message has to ask for it."""
+        """Whether a caller that waits for a message has to ask for it."""
         if self._size or self.waiting:
             return False
         self._count(0)

@@ -29,7 +29,7 @@ class ReceiveQueues:
     held: list[Message[Any]]  # Taken for a call that was cancelled, or had enough: these are next.
 
     def __init__(self, parts: TopicConsumers, holds: Callable[[], None]) -> None:
-        """``holds`` is called when some are held: nobody may take messages past them."""
+        """``holds`` is called when some are held: no messages may be taken past them."""
         self.held = []
         self._parts = parts
         self._holds = holds
@@ -58,11 +58,11 @@ class ReceiveQueues:
         self._signal.set()
 
     def wake(self) -> None:
-        """Let who waits look again: there is a message, or there will be none."""
+        """Let callers that wait look again: there is a message, or there will be none."""
         self._signal.set()
 
     def clear(self) -> None:
-        """Drop all, and let who waits know."""
+        """Drop all, and wake the callers that wait."""
         self.held.clear()
         self._ready.clear()
         self._signal.set()
@@ -74,7 +74,7 @@ class ReceiveQueues:
             self._holds()
 
     def forget(self, parts: Collection[TopicConsumer]) -> None:
-        """Those that were sought have no held messages any more."""
+        """Drop the held messages of those that were sought."""
         self.held = [each for each in self.held if self._parts.part_of(each) not in parts]
 
     def take_held(self, count_max: int) -> list[Message[Any]]:

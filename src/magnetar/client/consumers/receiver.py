@@ -23,9 +23,9 @@ from magnetar.tasks import Closing, Tasks
 from .incoming_messages import IncomingMessages
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
 from .listening import listen
-from .meter import ConsumerMeter
 from .receive_queue import NOTHING, OpenedMessages
 from .receive_queues import ReceiveQueues
+from .statistics import ConsumerStatistics
 from .topic_consumer import TopicConsumer
 from .topic_consumers import TopicConsumers
 
@@ -63,7 +63,7 @@ class Receiver(Generic[T_co]):
         self._part_of = self._parts.part_of
         self._queues = ReceiveQueues(self._parts, lambda: self._receive_from(None))
         self._arrived = self._queues.arrived  # Called when a topic has something.
-        self._meter = ConsumerMeter(self._parts.by_topic, clock)
+        self._statistics = ConsumerStatistics(self._parts.by_topic, clock)
         self._part: TopicConsumer | None = None  # The topic whose opened entries are received,
         self._messages: OpenedMessages = (
             NOTHING  # and their messages. Invariant: none if some are held.
@@ -75,13 +75,13 @@ class Receiver(Generic[T_co]):
         self._loop = asyncio.get_running_loop()
         self._paused = paused
         self._refuses_listener_errors = refuses_listener_errors
-        self._twin: Callable[[], Any] | None = None  # Returns that of the blocking client.
+        self._facade: Callable[[], Any] | None = None  # Returns that of the blocking client.
         self._tasks = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
 
     def _face(self) -> Any:
-        """What the application holds: this, or what it is for threads, or None any more."""
-        return self if self._twin is None else self._twin()
+        """Return what the application holds: this or its blocking facade, or None any more."""
+        return self if self._facade is None else self._facade()
 
     @property
     def topic(self) -> str:
@@ -106,7 +106,7 @@ class Receiver(Generic[T_co]):
     @property
     def stats(self) -> ConsumerStats:
         """What it has received until now."""
-        return self._meter.stats()
+        return self._statistics.stats()
 
     async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
@@ -280,7 +280,7 @@ class Receiver(Generic[T_co]):
     def _remove(self, part: TopicConsumer) -> None:
         """Receive from it no longer; its messages may still be acknowledged, to no effect."""
         if self._parts.remove(part):
-            self._meter.left(part)
+            self._statistics.left(part)
         self._queues.removed(part)
         if part is self._part:
             self._receive_from(None)
@@ -305,7 +305,7 @@ class Receiver(Generic[T_co]):
         self._queues.wake()
 
     def _put_back(self, messages: Sequence[Message[Any]]) -> None:
-        """Have messages received again, next: whoever received them did not get them."""
+        """Have messages received again, next: the call that took them did not return them."""
         if not self._parts.closed:
             self._queues.hold(messages)
             self._queues.wake()

@@ -1,7 +1,7 @@
 """The schemas that the messages of one topic were written with, by their versions.
 
 An entry of a version that is not known yet waits, with those behind it, until the broker has told
-its schema: whoever looks at a message's value then need not wait.
+its schema: a caller that looks at a message's value then need not wait.
 """
 
 import logging

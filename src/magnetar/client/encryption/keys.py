@@ -16,7 +16,7 @@ class EncryptionKey:
     """A public or private key in PEM: of RSA, or of an elliptic curve.
 
     The ``metadata`` of a public key travels with every message that is encrypted for it, to be
-    shown to who looks for the private key: a version, say.
+    shown to the reader of the private key: a version, say.
     """
 
     pem: bytes

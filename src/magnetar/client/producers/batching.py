@@ -16,7 +16,7 @@ W = TypeVar("W")
 
 @dataclass(frozen=True, slots=True)
 class PackedBatch:
-    """A batch that was packed by who sends it: ``inner.pack_rows`` makes its payload."""
+    """A batch that was packed by its sender: ``inner.pack_rows`` makes its payload."""
 
     payload: bytes  # Of messages that are numbered, one after the other.
     message_count: int

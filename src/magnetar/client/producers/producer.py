@@ -30,10 +30,10 @@ from magnetar.tasks import Closing, Tasks
 from .batching import PackedBatch
 from .encoding import key_text
 from .interceptors import ProducerInterceptor, ProducerInterceptors
-from .meter import ProducerMeter
 from .receipts import ManyReceipts
 from .routing import MessageRouter, Router
 from .send_queue import Handed, SendQueue
+from .statistics import ProducerStatistics
 from .topic_producer import TopicProducer
 
 
@@ -74,7 +74,7 @@ class Producer(Generic[T]):
         self._before_send = self._interceptors.before_send if self._interceptors else None
         self._plain = router is None and schema is None and not interceptors
         self._loop = asyncio.get_running_loop()
-        self._meter = ProducerMeter(self._parts, clock)
+        self._statistics = ProducerStatistics(self._parts, clock)
         self._tasks = Tasks(f"producer of {topic}")
         self._closing = Closing(f"producer of {topic}", self._close)
 
@@ -106,7 +106,7 @@ class Producer(Generic[T]):
     @property
     def stats(self) -> ProducerStats:
         """What it has sent until now."""
-        return self._meter.stats()
+        return self._statistics.stats()
 
     async def send(
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
@@ -249,7 +249,7 @@ class Producer(Generic[T]):
         """Flush and detach, in ``timeout_s``, or the client's ``close_timeout_s``. May be repeated.
 
         What has no receipt then fails with AlreadyClosed. Raises NotStored for it, and for what
-        failed before without anybody being told: it says how many messages, and why. It begins with
+        failed before without being told: it says how many messages, and why. It begins with
         the call; cancelled, it goes on without who waited for it, and another call waits for its
         end. While Ctrl-C or a cancellation ends the caller it takes half a second at most.
         """
@@ -310,9 +310,9 @@ class Producer(Generic[T]):
 
     def _report_stats(self, interval_s: float) -> None:
         """Measure latencies, and log a line of statistics every so often."""
-        self._meter.measure()
+        self._statistics.measure()
         who = f"producer.stats topic={self._topic} name={self.name}"
-        work = report(self._meter.end_interval, who, clock=self._clock, interval_s=interval_s)
+        work = report(self._statistics.end_interval, who, clock=self._clock, interval_s=interval_s)
         self._tasks.spawn("stats", work)
 
     def _watch(self, partitions: Coroutine[Any, Any, None]) -> None:
@@ -321,7 +321,7 @@ class Producer(Generic[T]):
 
     def _add(self, parts: Sequence[TopicProducer]) -> None:
         """Send to more partitions."""
-        self._parts += parts  # They are the meter's, too.
+        self._parts += parts  # They are those of the statistics, too.
         if self._interceptors is not None:
             self._interceptors.on_partitions_change(len(self._parts))
 

@@ -137,7 +137,7 @@ class ReceiptPart:
 
 
 class Notice:
-    """Tells how one message ended, and then who waits for it, if anybody does."""
+    """Tells how one message ended, and then settles its waiter, if it has one."""
 
     __slots__ = ("_tell", "_waiter")
 
@@ -146,7 +146,7 @@ class Notice:
         self._waiter = waiter
 
     def settle(self, outcome: Stored | MagnetarError) -> bool:
-        """Returns whether somebody waited."""
+        """Return whether there was a waiter."""
         if isinstance(outcome, Stored):
             self._tell(outcome.id_at(0), None)
         else:
@@ -158,7 +158,7 @@ Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart | Notice
 
 
 def settle(waiter: Waiter, outcome: Stored | MagnetarError) -> bool:
-    """Tell who waits. Returns whether there is somebody."""
+    """Settle a waiter. Returns whether it still waited."""
     if isinstance(waiter, ReceiptPart | Notice):
         return waiter.settle(outcome)
     if waiter.done():

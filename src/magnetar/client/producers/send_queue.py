@@ -93,7 +93,7 @@ class SendQueue:
         self._put_open(data, details, waiter)
 
     def take(self, handed: Sequence[Handed]) -> None:
-        """Take messages that were let in before, beyond the bounds too. Errors go to who waits."""
+        """Take messages that were let in before, even beyond the bounds. Waiters get errors."""
         for kind, group in groupby(handed, type):
             if kind is bytes:
                 self._take_plain(list(cast("Iterator[bytes]", group)))

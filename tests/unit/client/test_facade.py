@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from magnetar.client import blocking
-from magnetar.client.twin import LIST_SIZE, listed, lists
+from magnetar.client.facade import LIST_SIZE, listed, lists
 from magnetar.errors import InvalidValue
 
 

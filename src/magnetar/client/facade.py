@@ -29,7 +29,7 @@ P = ParamSpec("P")
 LIST_SIZE: Final = 1000  # Of an iterable without end, so many are taken at a time.
 
 
-class Twin:
+class Facade:
     """The blocking side of an asyncio object.
 
     A process that was forked makes another one, in the same way, when it uses it first. What was
@@ -68,7 +68,7 @@ class Twin:
             self._dropped = finalize(self, self._forgotten, thread, made)
             self._dropped.atexit = False
             self._made = made
-        except BaseException:  # An interruption: nobody else knows of it.
+        except BaseException:  # An interruption: nothing else refers to it.
             thread.finish_later(made.close)
             raise
 
@@ -126,12 +126,12 @@ class Twin:
         thread.finish_later(made.close)
 
 
-class MadeTwin(Twin):
+class MadeFacade(Facade):
     """The blocking side of what a client makes."""
 
     def __init__(
         self,
-        client: "ClientTwin",
+        client: "ClientFacade",
         make: Callable[[], Coroutine[Any, Any, Any]],
         listener: Callable[[Any, Any], object] | None = None,
     ) -> None:
@@ -153,7 +153,7 @@ class MadeTwin(Twin):
             thread.call(self._made._start_listening, hand)
 
 
-class ProducerTwin(MadeTwin):
+class ProducerFacade(MadeFacade):
     """The blocking side of a producer."""
 
     def _begin(self, thread: LoopThread) -> None:
@@ -166,12 +166,12 @@ class ProducerTwin(MadeTwin):
         return self._own_handover
 
 
-class ReceiverTwin(MadeTwin):
+class ReceiverFacade(MadeFacade):
     """The blocking side of a consumer or reader."""
 
     def _begin(self, thread: LoopThread) -> None:
         super()._begin(thread)
-        self._made._twin = ref(self)
+        self._made._facade = ref(self)
         self._acknowledged: deque[Message[Any] | MessageId] = deque()
         self._interrupted = False  # A call was, and the loop may not have heard of it.
         self._posted = False  # Invariant: it is True only while the loop is going to take them.
@@ -221,7 +221,7 @@ class ReceiverTwin(MadeTwin):
             log.warning("consumer.not_acknowledged messages=%d error=%s", len(taken), error)
 
 
-class ClientTwin(Twin):
+class ClientFacade(Facade):
     """The blocking side of a client."""
 
     def __init__(

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from support.clock import ManualClock
 
-from magnetar.client.consumers.meter import ConsumerMeter
+from magnetar.client.consumers.statistics import ConsumerStatistics
 from magnetar.client.statistics import Counts
 
 
@@ -15,12 +15,12 @@ def part(messages):
 
 def test_what_a_topic_counted_that_went_stays():
     clock, parts = ManualClock(), {"a": part(1), "b": part(3)}
-    meter = ConsumerMeter(parts, clock)
-    meter.left(parts.pop("b"))
+    statistics = ConsumerStatistics(parts, clock)
+    statistics.left(parts.pop("b"))
     clock.move(2)
-    stats = meter.stats()
+    stats = statistics.stats()
     assert (stats.messages_received, stats.bytes_received, stats.acks_sent) == (4, 40, 4)
     assert (stats.messages_queued, stats.messages_per_s, stats.bytes_per_s) == (2, 2, 20)
-    meter.end_interval()
+    statistics.end_interval()
     clock.move(1)
-    assert meter.end_interval().messages_per_s == 0
+    assert statistics.end_interval().messages_per_s == 0

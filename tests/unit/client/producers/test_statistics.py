@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from support.clock import ManualClock
 
-from magnetar.client.producers.meter import ProducerMeter
+from magnetar.client.producers.statistics import ProducerStatistics
 from magnetar.client.statistics import Counts
 
 
@@ -21,14 +21,14 @@ def part(messages):
 
 def test_it_sums_up_and_measures_parts_that_come_later():
     clock, parts = ManualClock(), [part(1)]
-    meter = ProducerMeter(parts, clock)
-    meter.measure()
+    statistics = ProducerStatistics(parts, clock)
+    statistics.measure()
     parts.append(part(3))
     clock.move(2)
-    stats = meter.end_interval()
+    stats = statistics.end_interval()
     assert (stats.messages_sent, stats.bytes_sent, stats.messages_stored) == (4, 40, 4)
     assert (stats.messages_failed, stats.messages_pending) == (2, 4)
     assert (stats.messages_per_s, stats.bytes_per_s, stats.latency) == (2, 20, None)
     parts[1].queue.sends.latencies.add(0.5)
-    assert meter.end_interval().latency.largest_ms == 500
-    assert meter.stats().messages_per_s == 0
+    assert statistics.end_interval().latency.largest_ms == 500
+    assert statistics.stats().messages_per_s == 0

@@ -6,7 +6,7 @@ from magnetar.clock import Clock
 from .topic_producer import TopicProducer
 
 
-class ProducerMeter:
+class ProducerStatistics:
     """The statistics of one producer."""
 
     def __init__(self, parts: list[TopicProducer], clock: Clock) -> None:

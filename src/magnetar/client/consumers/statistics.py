@@ -8,7 +8,7 @@ from magnetar.clock import Clock
 from .topic_consumer import TopicConsumer
 
 
-class ConsumerMeter:
+class ConsumerStatistics:
     """The statistics of one consumer or reader."""
 
     def __init__(self, parts: Mapping[str, TopicConsumer], clock: Clock) -> None:
