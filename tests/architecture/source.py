@@ -82,6 +82,8 @@ def _known() -> tuple[dict[str, set[str]], set[str]]:
     """Both in one reading: parsing all files takes seconds, and keeping them half a gigabyte."""
     classes: dict[str, set[str]] = {}
     found = {part for name in python_files() for part in Path(name).with_suffix("").parts}
+    for table in SOURCE.rglob("*.txt"):  # Lines of metrics and verbs, known by their first column.
+        found |= {line.partition(" ")[0] for line in table.read_text().splitlines()}
     for node in _everywhere():
         if isinstance(node, ast.ClassDef):
             classes.setdefault(node.name, set()).update(_members_of(node))

@@ -18,7 +18,7 @@ from prometheus_client.process_collector import ProcessCollector
 from magnetar.broker.admin import managed_ledger_metrics
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.admin.summed_metrics import PERIOD, SummedMetrics
+from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED
 from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName
 from magnetar.model.operation_counts import OperationCounts
@@ -33,6 +33,21 @@ _LOAD_QUANTILES: Final = {
     0.999: "99_9_",
     0.9999: "99_99_",
 }
+_SUMMED: Final = (
+    "rate_in",
+    "rate_out",
+    "throughput_in",
+    "throughput_out",
+    "producers_count",
+    "consumers_count",
+    "subscriptions_count",
+    "msg_backlog",
+    "storage_size",
+    "storage_logical_size",
+    "storage_write_rate",
+    "storage_read_rate",
+)
+"""Metrics of topics that are told of all topics together, too."""
 END: Final = b"# EOF\n"  # Of what is told as OpenMetrics.
 
 
@@ -57,8 +72,7 @@ class BrokerMetrics:
         self._make = MetricFamilies(admin.cluster, admin.broker_id, self._started_s)
 
     def parts(self) -> Iterator[Iterator[Metric]]:
-        sums = SummedMetrics(self._make, self._cluster, self._seen.sums)
-        yield sums.of_broker(self._seen.topics, self._seen.system_bytes)
+        yield self._sums()
         yield self._publish_latency()
         yield managed_ledger_metrics.of_cache(self._admin)
         yield self._connections()
@@ -72,6 +86,31 @@ class BrokerMetrics:
         yield self._process()
         if self._admin.metrics.managed_ledgers:
             yield managed_ledger_metrics.of_namespaces(self._admin, self._seen.sums)
+
+    def _sums(self) -> Iterator[Metric]:
+        """What the topics of all namespaces sum up to."""
+        make, topics, index = self._make, self._seen.topics, SUMMED.index
+        totals = [sum(each) for each in zip(*self._seen.sums.values(), strict=True)]
+        totals = totals or [0] * len(index)
+        for name in _SUMMED:
+            at = index[f"pulsar_{name}"]
+            about = f"{SUMMED.columns[at].about} (all topics)"
+            yield make.gauge(f"pulsar_broker_{name}", about, totals[at])
+        yield make.gauge("pulsar_broker_topics_count", "open", sum(topics.values()))
+        ways = (("in", "system_topic"), ("out", "system_subscription"))
+        for (way, label), its in zip(ways, self._seen.system_bytes, strict=True):
+            all_bytes = totals[index[f"pulsar_{way}_bytes_total"]]
+            name = f"pulsar_broker_{way}_bytes_total"
+            family = GaugeMetricFamily(
+                name, "since the topics were loaded", labels=["cluster", label]
+            )
+            family.add_metric([self._cluster, "true"], its)
+            family.add_metric([self._cluster, "false"], all_bytes - its)
+            yield family
+        counts = GaugeMetricFamily("pulsar_topics_count", "open", labels=["cluster", "namespace"])
+        for namespace, count in topics.items():
+            counts.add_metric([self._cluster, str(namespace)], count)
+        yield counts
 
     def _publish_latency(self) -> Iterator[Metric]:
         written = self._admin.rates.written_by_all

@@ -11,15 +11,13 @@ from typing import Final, NamedTuple
 
 ROWS_PER_PIECE: Final = 500
 """So many lines are made at once."""
-_ESCAPED: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
 class Column(NamedTuple):
-    """One metric: its name, and what it says."""
+    """One metric, a gauge: its name, and what it says."""
 
     name: str
     about: str
-    type: str = "gauge"
 
 
 @dataclass(slots=True)
@@ -34,10 +32,14 @@ class Table:
         self.rows.append((labels, values))
 
 
-def labels_of(**labels: str) -> str:
-    """Labels as they stand behind a name."""
-    shown = ",".join(f'{name}="{value.translate(_ESCAPED)}"' for name, value in labels.items())
-    return f"{{{shown}}}"
+def labels_of(before: str = "", **labels: str) -> str:
+    """Labels as they stand behind a name; ``before`` are labels that more are added to."""
+    shown = ",".join([f'{name}="{_escaped(value)}"' for name, value in labels.items()])
+    return f"{before[:-1]},{shown}}}" if before else f"{{{shown}}}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def lines(tables: Iterable[Table]) -> Iterator[str]:
@@ -52,7 +54,7 @@ def lines(tables: Iterable[Table]) -> Iterator[str]:
         if not any(table.rows for table, _ in where):
             continue
         head = heads[name]
-        yield f"# HELP {name} {head.about}\n# TYPE {name} {head.type}\n"
+        yield f"# HELP {name} {head.about}\n# TYPE {name} gauge\n"
         for table, index in where:
             rows = table.rows
             for start in range(0, len(rows), ROWS_PER_PIECE):

@@ -11,14 +11,12 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.admin.summed_metrics import PERIOD
-from magnetar.broker.admin.topic_metrics import SUMMED, latency_buckets
+from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED, latency_buckets
 from magnetar.model.log_counts import LogCounts
 from magnetar.model.names import NamespaceName
 
 _LATENCIES_MS: Final = (0.0, 0.5, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0)
 _SIZES: Final = (0, 128, 512, 1024, 2084, 4096, 16384, 102400, 1232896)
-_INDEX: Final = {column.name: at for at, column in enumerate(SUMMED)}
 _NOTHING: Final = LogCounts()
 _COUNTED: Final[Sequence[tuple[str, str, Callable[[LogCounts], float]]]] = (
     ("pulsar_ml_AddEntryErrors", "entries that were not stored", attrgetter("appends_failed")),
@@ -88,9 +86,9 @@ def of_namespaces(
         "pulsar_ml_ReadEntriesRate": ("pulsar_storage_read_rate", 1),
         "pulsar_ml_StoredMessagesSize": ("pulsar_storage_logical_size", 1),
     }.items():
-        at = _INDEX[summed]
+        at = SUMMED.index[summed]
         values = {namespace: its[at] / divisor for namespace, its in sums.items()}
-        yield _family(cluster, name, SUMMED[at].about, values)
+        yield _family(cluster, name, SUMMED.columns[at].about, values)
     for name, first, edges, unit in (
         (
             "pulsar_ml_AddEntryLatencyBuckets",
@@ -100,7 +98,7 @@ def of_namespaces(
         ),
         ("pulsar_ml_EntrySizeBuckets", "pulsar_entry_size_le_128", _SIZES, "bytes"),
     ):
-        at = _INDEX[first]
+        at = SUMMED.index[first]
         buckets = {namespace: its[at : at + len(edges)] for namespace, its in sums.items()}
         yield from _buckets(cluster, name, f"entries by {unit}, {PERIOD}", edges, buckets)
     # Those without open topics, too: it may have been an error that closed the last one.

@@ -5,22 +5,24 @@ Nothing is computed before somebody asks.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib import import_module
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
-from magnetar.broker.admin import topic_metrics
 from magnetar.broker.admin.exposition import Table, labels_of, lines
 from magnetar.broker.admin.overview import PAUSE_S
 from magnetar.broker.admin.rates import (
     NO_RATES,
+    THE_COMPACTION,
+    THE_TOPIC,
     TopicRates,
     consumer_part,
     publisher_part,
     subscription_part,
 )
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, added
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
@@ -28,11 +30,13 @@ from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import SubscriptionStats
 from magnetar.model.system_topics import is_system_topic
+from magnetar.model.write_counts import WriteCounts
 
 WORK_S: Final = 0.0005
 """Others get the event loop after so much work."""
 PIECE_BYTES: Final = 64 * 1024
 """So much of the answer is written at once, and a little more."""
+_NOTHING: Final = WriteCounts()
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
 
@@ -61,15 +65,7 @@ class _Scrape:
         self.sums: dict[NamespaceName, Sequence[float]] = {}
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
-        self._topic = Table(topic_metrics.TOPIC)
-        self._subscription = Table(topic_metrics.SUBSCRIPTION)
-        self._compaction = Table(topic_metrics.COMPACTION)
-        self._evictions = Table(topic_metrics.EVICTIONS)
-        self._throttled = Table(topic_metrics.THROTTLED)
-        self._blocked = Table(topic_metrics.BLOCKED)
-        self._producer = Table(topic_metrics.PRODUCER)
-        self._consumer = Table(topic_metrics.CONSUMER)
-        self._namespace = Table(topic_metrics.SUMMED)
+        self._tables = {kind: Table(its.columns) for kind, its in METRICS.items()}
 
     async def pass_topics(self) -> None:
         """Note what all open topics have."""
@@ -87,7 +83,7 @@ class _Scrape:
             del oldest[gone]
         if not self._admin.metrics.topics:
             for namespace, its in self.sums.items():
-                self._namespace.add(labels_of(**self._labels(namespace)), its)
+                self._tables["summed"].add(self._labels(namespace), its)
 
     async def pieces(self, head: Iterable[bytes], end: bytes) -> AsyncIterator[bytes]:
         """The answer; ``head`` has the metrics of the broker.
@@ -95,7 +91,8 @@ class _Scrape:
         To write a piece costs more than to make most lines, so many go together.
         """
         waiting, size = [], 0
-        for part in chain(head, self._lines(), (end,)):
+        lines_of_topics = map(str.encode, lines(self._tables.values()))
+        for part in chain(head, lines_of_topics, (end,)):
             waiting.append(part)
             size += len(part)
             if size >= PIECE_BYTES:
@@ -104,30 +101,17 @@ class _Scrape:
             await self._give_way()
         yield b"".join(waiting)
 
-    def _lines(self) -> Iterator[bytes]:
-        """Of all topics, and of what they have."""
-        tables = (
-            self._topic,
-            self._namespace,
-            self._compaction,
-            self._evictions,
-            self._subscription,
-            self._throttled,
-            self._blocked,
-            self._producer,
-            self._consumer,
-        )
-        return map(str.encode, lines(tables))
-
     def _note(self, name: TopicName, topic: Topic, ages: dict[str, float]) -> None:
-        settings = self._admin.metrics
-        stats, rates = topic_stats(topic), self._rates.of(str(name))
-        written = self._rates.written(str(name))
-        summed = topic_metrics.summed_values(stats, rates, written, settings.interval_s)
-        namespace = name.namespace
+        settings, topic_name = self._admin.metrics, str(name)
+        stats, rates = topic_stats(topic), self._rates.of(topic_name)
+        published = rates.get(THE_TOPIC, NO_RATES)
+        delivered = [rates.get(subscription_part(its), NO_RATES) for its in stats.subscriptions]
+        written = self._rates.written(topic_name) or _NOTHING
+        period_s, namespace = settings.interval_s, name.namespace
+        summed = SUMMED.values(stats, published, delivered, written, period_s)
         self.topics[namespace] += 1
         before = self.sums.get(namespace)
-        self.sums[namespace] = summed if before is None else topic_metrics.added(before, summed)
+        self.sums[namespace] = summed if before is None else added(before, summed)
         if is_system_topic(name):
             self.system_bytes[0] += stats.bytes_in_counter
             self.system_bytes[1] += stats.bytes_out_counter
@@ -136,64 +120,60 @@ class _Scrape:
         if not settings.topics:
             return
         labels = self._labels(namespace, name)
+        self._tables["summed"].add(labels, summed)
         durable = [
             age
             for its, age in ages.items()
             if its in stats.subscriptions and stats.subscriptions[its].durable
         ]
-        values = topic_metrics.topic_values(summed, stats, rates, max(durable, default=-1))
-        self._topic.add(labels_of(**labels), values)
+        self._add("topic", labels, stats, published, max(durable, default=-1))
         if stats.compaction_writes is not None or stats.compacted_entries:
-            compacted = self._rates.compacted(str(name))
-            values = topic_metrics.compaction_values(stats, rates, compacted, settings.interval_s)
-            self._compaction.add(labels_of(**labels), values)
+            compacted = self._rates.compacted(topic_name) or _NOTHING
+            read = rates.get(THE_COMPACTION, NO_RATES)
+            self._add("compaction", labels, stats, read, compacted, period_s)
         if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
             for kind, count in evictions.items():
-                self._evictions.add(labels_of(**labels, quota_type=kind), (count,))
-        for its_name, its in stats.subscriptions.items():
-            mine = {**labels, "subscription": its_name}
-            self._note_subscription(mine, its, rates, ages.get(its_name, -1))
+                self._add("evictions", labels_of(labels, quota_type=kind), count)
+        of_each = zip(stats.subscriptions.items(), delivered, strict=True)
+        for (its_name, its), its_rates in of_each:
+            mine = labels_of(labels, subscription=its_name)
+            self._add("subscription", mine, its, its_rates, ages.get(its_name, -1))
+            self._note_subscription(mine, its_name, its, rates)
         for producer in stats.publishers if settings.producers else ():
-            mine = {
-                **labels,
-                "producer_name": producer.producer_name,
-                "producer_id": str(producer.producer_id),
-            }
-            its_rates = rates.get(publisher_part(producer), NO_RATES)
-            self._producer.add(labels_of(**mine), topic_metrics.producer_values(its_rates))
+            mine = labels_of(
+                labels,
+                producer_name=producer.producer_name,
+                producer_id=str(producer.producer_id),
+            )
+            self._add("producer", mine, rates.get(publisher_part(producer), NO_RATES))
 
     def _note_subscription(
-        self, labels: dict[str, str], stats: SubscriptionStats, rates: TopicRates, age_s: float
+        self, labels: str, name: str, stats: SubscriptionStats, rates: TopicRates
     ) -> None:
-        name, shown = labels["subscription"], labels_of(**labels)
-        its_rates = rates.get(subscription_part(name), NO_RATES)
-        self._subscription.add(shown, topic_metrics.subscription_values(stats, its_rates, age_s))
-        if stats.rate_waits:
-            for reason, values in topic_metrics.throttled_values(stats).items():
-                self._throttled.add(labels_of(**labels, reason=reason), values)
+        for limit in ("subscription", "topic", "broker") if stats.rate_waits else ():
+            self._add("throttled", labels_of(labels, reason=limit), stats.rate_waits, limit)
         if stats.blocked_why and stats.blocked_since_ms:
-            self._blocked.add(labels_of(**labels, reason=stats.blocked_why), (1,))
+            self._add("blocked", labels_of(labels, reason=stats.blocked_why))
         for consumer in stats.consumers if self._admin.metrics.consumers else ():
-            mine = {
-                **labels,
-                "consumer_name": consumer.consumer_name,
-                "consumer_id": str(consumer.consumer_id),
-            }
-            its_rates = rates.get(consumer_part(name, consumer), NO_RATES)
-            self._consumer.add(
-                labels_of(**mine), topic_metrics.consumer_values(consumer, its_rates)
+            mine = labels_of(
+                labels,
+                consumer_name=consumer.consumer_name,
+                consumer_id=str(consumer.consumer_id),
             )
+            its_rates = rates.get(consumer_part(name, consumer), NO_RATES)
+            self._add("consumer", mine, consumer, its_rates)
 
-    def _labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> dict[str, str]:
-        labels = {"cluster": self._admin.cluster, "namespace": str(namespace)}
+    def _add(self, kind: str, labels: str, *known: Any) -> None:
+        self._tables[kind].add(labels, METRICS[kind].values(*known))
+
+    def _labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> str:
+        labels = labels_of(cluster=self._admin.cluster, namespace=str(namespace))
         if topic is None:
             return labels
         if self._admin.metrics.split_partition:
-            labels["topic"] = str(topic.partitioned_name)
-            labels["partition"] = str(topic.partition_index)
-        else:
-            labels["topic"] = str(topic)
-        return labels
+            whole, index = str(topic.partitioned_name), str(topic.partition_index)
+            return labels_of(labels, topic=whole, partition=index)
+        return labels_of(labels, topic=str(topic))
 
     async def _age_s(self, topic: Topic, subscription: Subscription) -> float:
         """The age of its oldest message; it is read again only when the mark has moved."""

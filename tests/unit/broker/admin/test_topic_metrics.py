@@ -1,34 +1,47 @@
+from collections import Counter
+
 from magnetar.broker.admin.rates import NO_RATES
-from magnetar.broker.admin.topic_metrics import (
-    ALL,
-    COMPACTION,
-    CONSUMER,
-    PRODUCER,
-    SUBSCRIPTION,
-    SUMMED,
-    TOPIC,
-    added,
-    compaction_values,
-    consumer_values,
-    latency_buckets,
-    producer_values,
-    subscription_values,
-    summed_values,
-    topic_values,
-)
+from magnetar.broker.admin.topic_metrics import METRICS, PERIOD, Metrics, added, latency_buckets
 from magnetar.model.stats import ConsumerStats, SubscriptionStats, TopicStats
 from magnetar.model.write_counts import WriteCounts
 
+STATS, COUNTS = TopicStats(subscriptions={"s": SubscriptionStats()}), WriteCounts()
+KNOWN = {
+    "summed": (STATS, NO_RATES, [NO_RATES], COUNTS, 60),
+    "topic": (STATS, NO_RATES, -1),
+    "compaction": (STATS, NO_RATES, COUNTS, 60),
+    "evictions": (1,),
+    "subscription": (SubscriptionStats(), NO_RATES, -1),
+    "throttled": (Counter(), "topic"),
+    "blocked": (),
+    "producer": (NO_RATES,),
+    "consumer": (ConsumerStats(1, "c"), NO_RATES),
+}
 
-def test_there_is_a_value_for_each_column():
-    stats = TopicStats(subscriptions={"s": SubscriptionStats()})
-    summed = summed_values(stats, {}, None, 60)
-    assert len(summed) == len(SUMMED)
-    assert len(topic_values(summed, stats, {}, -1)) == len(TOPIC)
-    assert len(compaction_values(stats, {}, None, 60)) == len(COMPACTION)
-    assert len(subscription_values(SubscriptionStats(), NO_RATES, -1)) == len(SUBSCRIPTION)
-    assert len(consumer_values(ConsumerStats(1, "c"), NO_RATES)) == len(CONSUMER)
-    assert len(producer_values(NO_RATES)) == len(PRODUCER)
+
+def test_a_thing_has_a_number_for_each_of_its_columns():
+    assert KNOWN.keys() == METRICS.keys()
+    for kind, metrics in METRICS.items():
+        values = metrics.values(*KNOWN[kind])
+        assert len(values) == len(metrics.columns), kind
+        assert not {type(each) for each in values} - {int, float}, kind
+        assert all(each.about for each in metrics.columns), kind
+
+
+def test_a_row_is_all_that_a_metric_needs():
+    metrics = Metrics(
+        "stats writes",
+        [
+            ("pulsar_first", "stats.bytes_in_counter", "bytes, ~"),
+            ("pulsar_sizes_<bytes>", "*writes.by_size", "entries"),
+            ("pulsar_last", "stats.msg_in_counter", "messages"),
+        ],
+    )
+    assert [each.name for each in metrics.columns][:2] == ["pulsar_first", "pulsar_sizes_le_128"]
+    assert metrics.columns[0].about == f"bytes, {PERIOD}"
+    values = metrics.values(TopicStats(bytes_in_counter=7, msg_in_counter=3), COUNTS)
+    assert values == (7, *COUNTS.by_size, 3)
+    assert metrics.index["pulsar_last"] == len(values) - 1
 
 
 def test_latencies_fall_into_pulsars_buckets():
@@ -40,8 +53,3 @@ def test_latencies_fall_into_pulsars_buckets():
 
 def test_two_things_together():
     assert added((1, 2.5), (3, 4)) == [4, 6.5]
-
-
-def test_every_name_is_documented_once():
-    assert len({each.name for each in ALL}) == len(ALL)
-    assert all(each.about for each in ALL)
