@@ -26,7 +26,10 @@ from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
     NonPersistentSubscription,
 )
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.errors import MagnetarError
+from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
@@ -87,16 +90,12 @@ class Story:
         self.subscription = None
 
     async def open(self):
-        shared = {
-            "topic": self.topic,
-            "settings": self.settings,
-            "policies": self.policies,
-            "tasks": self.tasks,
-            "clock": self.clock,
-        }
+        iteration = LoopIteration(asyncio.get_running_loop())
+        context = TopicContext(self.settings, self.clock, iteration, producer_name=lambda: "p")
+        shared = TopicState(self.topic, context, self.policies), self.tasks
         if not self.topic.persistent:
             first = SubscribeRequest("s", SubscriptionType.SHARED, 0)
-            self.subscription = NonPersistentSubscription(first, **shared)
+            self.subscription = NonPersistentSubscription(first, *shared)
             return
         factory = ManagedLedgerFactory(
             codec=JsonCodec(),
@@ -109,7 +108,7 @@ class Story:
         self.subscription = PersistentSubscription(
             "s",
             await self.ledger.open_cursor("s", EARLIEST),
-            **shared,
+            *shared,
         )
 
     async def run(self, line):

@@ -13,6 +13,7 @@ from magnetar.broker.topics.features.subscribe_throttle import SubscribeThrottle
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.errors import (
     ConsumerBusy,
     InvalidValue,
@@ -21,8 +22,6 @@ from magnetar.errors import (
     ProducerBusy,
     SubscriptionNotFound,
 )
-from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
 from magnetar.model.subscriptions import SubscriptionType
 
 
@@ -43,20 +42,19 @@ class _Arriving:
 
 
 class Admission:
-    """The places of one topic. ``policies`` may be replaced; a lower limit sends nobody away."""
+    """The places of one topic. A lower limit sends nobody away."""
 
-    __slots__ = ("_arrivals", "_producers", "_subscribes", "_subscriptions", "_topic", "policies")
+    __slots__ = ("_arrivals", "_producers", "_state", "_subscribes", "_subscriptions", "_topic")
 
     def __init__(
         self,
-        topic: TopicName,
-        policies: Policies,
+        state: TopicState,
         *,
         producers: Mapping[str, Producer],
         subscriptions: Mapping[str, Subscription],
     ) -> None:
-        self.policies = policies
-        self._topic = topic
+        self._state = state
+        self._topic = state.name
         self._producers = producers
         self._subscriptions = subscriptions
         self._arrivals: _Arriving | None = None  # Nobody is being attached.
@@ -68,14 +66,14 @@ class Admission:
 
         Raises ProducerBusy; InvalidValue for one that does not encrypt where it must.
         """
-        arriving, limit = self._arriving(), self.policies.producers_per_topic_max
+        arriving, limit = self._arriving(), self._state.policies.producers_per_topic_max
         if limit:
             names = self._producers.keys() | arriving.producers.keys()
             if name not in names and len(names) >= limit:
                 raise ProducerBusy(f"Topic '{self._topic}' reached max producers limit")
-        if self.policies.encryption_required and not encrypted:
+        if self._state.policies.encryption_required and not encrypted:
             raise InvalidValue(f"Encryption is required in {self._topic}")
-        host, limit = host_of(address), self.policies.producers_per_address_max
+        host, limit = host_of(address), self._state.policies.producers_per_address_max
         if limit:
             others = [each for each in self._producers.values() if each.name != name]
             if _from_host(host, others) + arriving.producer_hosts[host] >= limit:
@@ -94,7 +92,7 @@ class Admission:
 
         Raises ConsumerBusy; NotAllowed for a type that is not enabled.
         """
-        policies, name, arriving = self.policies, request.subscription, self._arriving()
+        policies, name, arriving = self._state.policies, request.subscription, self._arriving()
         if request.type is SubscriptionType.KEY_SHARED and policies.key_shared_enabled is False:
             raise NotAllowed("Key_Shared subscription is disabled by broker.")
         types = policies.subscription_types
@@ -124,7 +122,7 @@ class Admission:
 
     def check_subscribe_rate(self, request: SubscribeRequest, address: str, now: float) -> None:
         """Count how often a consumer at ``address`` subscribes. Raises NotAllowed."""
-        rate = self.policies.subscribe_rate
+        rate = self._state.policies.subscribe_rate
         if rate is None or rate.per_consumer <= 0:
             self._subscribes = None
             return
@@ -135,7 +133,7 @@ class Admission:
     @contextmanager
     def subscription(self, name: str) -> Iterator[None]:
         """Let a durable subscription be created. Raises LimitReached."""
-        arriving, limit = self._arriving(), self.policies.subscriptions_per_topic_max
+        arriving, limit = self._arriving(), self._state.policies.subscriptions_per_topic_max
         if limit:
             durable = {one.name for one in self._subscriptions.values() if one.durable}
             names = durable | arriving.subscriptions.keys()
@@ -151,7 +149,7 @@ class Admission:
 
         Raises SubscriptionNotFound, or NotAllowed to a producer that needs one.
         """
-        auto = self.policies.auto_subscription_creation
+        auto = self._state.policies.auto_subscription_creation
         if auto is not None and auto.allowed:
             return
         if by_producer:

@@ -18,12 +18,12 @@ from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.errors import (
     ConsumerBusy,
     MagnetarError,
     NotAllowed,
     SubscriptionNotFound,
-    TopicClosed,
 )
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.message.send_run import SendRun
@@ -63,13 +63,11 @@ class NonPersistentTopic:
         """Entries published since it was loaded."""
         self.removed_totals = DeliveryTotals()
         self._by_name: dict[str, NonPersistentSubscription] = {}
-        self._producers = TopicProducers(name, _KeptInMemory())
-        self._admission = Admission(
-            name, policies, producers=self.producers, subscriptions=self._by_name
-        )
+        state = self._state = TopicState(name, context, policies)
+        self._producers = TopicProducers(state, _KeptInMemory())
+        self._admission = Admission(state, producers=self.producers, subscriptions=self._by_name)
         self._context = context
         self._tasks = Tasks(f"topic {name}")
-        self._closed = False
         self._rates: TopicRates | None = None
         self._limit_rates(policies)
 
@@ -106,7 +104,7 @@ class NonPersistentTopic:
         return not self.busy
 
     def apply(self, policies: Policies) -> None:
-        self._admission.policies = policies
+        self._state.policies = policies
         self._limit_rates(policies)
         for producer in self.producers.values():
             producer.apply(policies)
@@ -127,7 +125,7 @@ class NonPersistentTopic:
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Pass a run on, and answer it."""
-        if self._closed:
+        if self._state.closed:
             producer.dropped(run)
             return
         limit = self._context.settings.non_persistent_sends_max
@@ -176,7 +174,7 @@ class NonPersistentTopic:
         access: AccessRequest = SHARED_ACCESS,
     ) -> Producer:
         """``initial_subscription`` is not made: nothing would wait in it."""
-        self._check_open()
+        self._state.check_open()
         arrival = Arrival(
             self._context.producer_name() if name is None else name,
             connection,
@@ -189,18 +187,14 @@ class NonPersistentTopic:
             arrival.name, address=connection.address, encrypted=access.encrypted
         ):
             async with self._producers.access.admitted(arrival):
-                self._check_open()
-                return self._producers.attach(
-                    arrival,
-                    publish=self.publish if self._rates is None else self._rates.publish,
-                    connected_at_ms=self._context.clock.wall_ms(),
-                    policies=self._admission.policies,
-                )
+                self._state.check_open()
+                publish = self.publish if self._rates is None else self._rates.publish
+                return self._producers.attach(arrival, publish)
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection
     ) -> tuple[NonPersistentSubscription, Consumer]:
-        self._check_open()
+        self._state.check_open()
         check_subscription_name(request.subscription)
         self._admission.check_subscribe_rate(request, connection.address, self._context.clock.now())
         with self._admission.consumer(request, address=connection.address):
@@ -215,14 +209,7 @@ class NonPersistentTopic:
 
     def _new_subscription(self, request: SubscribeRequest) -> NonPersistentSubscription:
         with self._admission.subscription(request.subscription):
-            subscription = NonPersistentSubscription(
-                request,
-                topic=self.name,
-                settings=self._context.settings,
-                policies=self._admission.policies,
-                tasks=self._tasks,
-                clock=self._context.clock,
-            )
+            subscription = NonPersistentSubscription(request, self._state, self._tasks)
             self._by_name[request.subscription] = subscription
             return subscription
 
@@ -261,7 +248,7 @@ class NonPersistentTopic:
         await self._tasks.close()
 
     def _let_go(self, to: BrokerAddress | None) -> None:
-        self._closed = True
+        self._state.closed = True
         self._producers.disconnect(to)
         for subscription in list(self._by_name.values()):
             subscription.close(to)
@@ -278,10 +265,6 @@ class NonPersistentTopic:
             subscription.close()
             del self._by_name[subscription.name]
             self.removed_totals.add(subscription.closed_totals)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
 
 
 class _KeptInMemory:

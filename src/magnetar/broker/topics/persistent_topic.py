@@ -20,8 +20,8 @@ from magnetar.broker.topics.subscriptions.persistent_subscription import Persist
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.topic_features import TopicFeatures
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
-from magnetar.errors import TopicClosed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -40,11 +40,10 @@ class PersistentTopic:
 
     __slots__ = (
         "_admission",
-        "_closed",
-        "_context",
         "_failed",
         "_features",
         "_producers",
+        "_state",
         "_subscriptions",
         "ledger",
         "loaded_at_ms",
@@ -66,39 +65,14 @@ class PersistentTopic:
         self.ledger = ledger
         self.loaded_at_ms = context.clock.wall_ms()
         self.used_at = context.clock.now()
-        self._context = context
         self._failed = failed
-        self._closed = False
+        state = self._state = StoredTopicState(name, context, policies, ledger=ledger)
         subscriptions: dict[str, PersistentSubscription] = {}
-        self.writer = TopicWriter(
-            name,
-            ledger,
-            subscriptions,
-            clock=context.clock,
-            iteration=context.iteration,
-            failed=self._write_failed,
-        )
-        self._producers = TopicProducers(name, ledger)
-        self._admission = Admission(
-            name, policies, producers=self.producers, subscriptions=subscriptions
-        )
-        self._subscriptions = TopicSubscriptions(
-            name,
-            ledger,
-            subscriptions,
-            admission=self._admission,
-            context=context,
-            check_open=self._check_open,
-        )
-        self._features = TopicFeatures(
-            name,
-            ledger,
-            self.writer,
-            self._producers,
-            self._subscriptions,
-            context=context,
-            check_open=self._check_open,
-        )
+        self.writer = TopicWriter(state, subscriptions, failed=self._write_failed)
+        self._producers = TopicProducers(state, ledger)
+        self._admission = Admission(state, producers=self.producers, subscriptions=subscriptions)
+        self._subscriptions = TopicSubscriptions(state, subscriptions, self._admission)
+        self._features = TopicFeatures(state, self.writer, self._producers, self._subscriptions)
         self.apply(policies)
 
     @property
@@ -170,14 +144,14 @@ class PersistentTopic:
 
     @property
     def policies(self) -> Policies:
-        return self._admission.policies
+        return self._state.policies
 
     def apply(self, policies: Policies) -> None:
-        self._admission.policies = policies
+        self._state.policies = policies
         if policies.retention is not None:
             self.ledger.retain(policies.retention.time_s, policies.retention.size_bytes)
         self.ledger.replicate(ledger_options(policies.persistence))
-        self._features.apply(policies)
+        self._features.apply()
         producers: list[Producer | Subscription] = list(self.producers.values())
         for each in [*producers, *self.subscriptions.values()]:
             each.apply(policies)
@@ -199,7 +173,7 @@ class PersistentTopic:
     ) -> Producer:
         self._check_takes_producers()
         if name is None:
-            name = self._context.producer_name()
+            name = self._state.context.producer_name()
         if (refused := await self.upkeep.producers_refused()) is not None:
             raise refused
         with self._admission.producer(name, address=connection.address, encrypted=access.encrypted):
@@ -209,12 +183,7 @@ class PersistentTopic:
             arrival = Arrival(name, connection, producer_id, epoch, metadata or {}, access)
             async with self._producers.access.admitted(arrival):
                 self._check_takes_producers()
-                producer = self._producers.attach(
-                    arrival,
-                    publish=self._features.publish,
-                    connected_at_ms=self._context.clock.wall_ms(),
-                    policies=self.policies,
-                )
+                producer = self._producers.attach(arrival, self._features.publish)
                 if (deduplication := self._features.deduplication) is not None:
                     producer.last_sequence_id = deduplication.ids.last(name)
                 return producer
@@ -281,7 +250,7 @@ class PersistentTopic:
         self._features.compact()
 
     async def compact_if_due(self) -> None:
-        if not self._closed:
+        if not self._state.closed:
             self._features.compact_if_due()
 
     @property
@@ -298,12 +267,7 @@ class PersistentTopic:
     @property
     def upkeep(self) -> TopicUpkeep:
         return TopicUpkeep(
-            self.name,
-            self.ledger,
-            self._subscriptions,
-            self._producers,
-            self.policies,
-            self._context.clock,
+            self._state, self._producers, self.subscriptions, self._subscriptions.drop
         )
 
     @property
@@ -314,7 +278,7 @@ class PersistentTopic:
         await self._features.maintain()
         await self.ledger.roll_over_if_due()
         await self.ledger.trim()
-        if self.offload is not None and not self._closed:
+        if self.offload is not None and not self._state.closed:
             self.offload.look_after()
 
     async def prepare_for_rest(self) -> bool:
@@ -328,20 +292,20 @@ class PersistentTopic:
 
     @property
     def log(self) -> TopicLog:
-        return TopicLog(self.ledger, self._context.clock)
+        return TopicLog(self.ledger, self._state.clock)
 
     @property
     def terminated_at(self) -> Position | None:
         return termination.terminated_at(self.ledger)
 
     async def terminate(self) -> Position:
-        self._check_open()
+        self._state.check_open()
         return await termination.terminate(
             self.ledger, self.writer, self._producers, self.subscriptions, self._write_failed
         )
 
     def lose(self) -> None:
-        self._closed = True
+        self._state.closed = True
         self.writer.abandon()
         self._producers.disconnect()
         self._subscriptions.disconnect()
@@ -355,7 +319,7 @@ class PersistentTopic:
         await self.ledger.delete()
 
     async def _let_go(self, to: BrokerAddress | None = None) -> None:
-        self._closed = True
+        self._state.closed = True
         await self.writer.close()
         self._producers.disconnect(to)
         self._subscriptions.disconnect(to)
@@ -364,14 +328,10 @@ class PersistentTopic:
 
     def _write_failed(self) -> None:
         """Disconnect the producers, who try again."""
-        self._closed = True
+        self._state.closed = True
         self._producers.disconnect()
         self._failed(self)
 
     def _check_takes_producers(self) -> None:
-        self._check_open()
+        self._state.check_open()
         termination.check_goes_on(self.ledger)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import uuid4
 
-from magnetar.broker.topics.features.compaction import TopicCompaction
 from magnetar.broker.topics.features.shared_rates import SharedRates
-from magnetar.broker.topics.features.topic_offload import OFFLOADS_AT_ONCE_MAX, TopicOffload
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
-from magnetar.model.names import TopicName
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+OFFLOADS_AT_ONCE_MAX: Final = 1
+"""Topics of a broker of which ledgers are copied at the same time."""
 
 
 @dataclass(slots=True)
@@ -34,15 +34,3 @@ class TopicContext:
     def __post_init__(self) -> None:
         self.compactions = asyncio.Semaphore(self.settings.compactions_at_once_max)
         self.offloads = asyncio.Semaphore(OFFLOADS_AT_ONCE_MAX)
-
-    def new_compaction(self, topic: TopicName, ledger: ManagedLedger) -> TopicCompaction:
-        """What compacts a topic."""
-        return TopicCompaction(
-            topic, ledger, settings=self.settings, clock=self.clock, places=self.compactions
-        )
-
-    def new_offload(self, topic: TopicName, ledger: ManagedLedger) -> TopicOffload:
-        """What offloads a topic's ledgers."""
-        return TopicOffload(
-            topic, ledger, clock=self.clock, places=self.offloads, new_uid=self.new_uid
-        )

@@ -4,8 +4,6 @@ Each is made when the policies or somebody ask for it; a topic without has nothi
 place for it, and does nothing for it when something is published.
 """
 
-from collections.abc import Callable
-
 from magnetar.broker.topics.features.compaction import TopicCompaction, bytes_to_compact
 from magnetar.broker.topics.features.deduplication import CURSOR, Deduplication
 from magnetar.broker.topics.features.publish_throttle import Publish
@@ -14,26 +12,22 @@ from magnetar.broker.topics.features.topic_offload import TopicOffload
 from magnetar.broker.topics.features.topic_rates import TopicRates, limited
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter
-from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
-from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 
 class TopicFeatures:
-    """The features of one topic. ``check_open`` raises TopicClosed while the topic closes."""
+    """The features of one topic."""
 
     __slots__ = (
-        "_check_open",
         "_context",
         "_deduplication",
         "_ledger",
-        "_policies",
         "_producers",
+        "_state",
         "_subscriptions",
-        "_topic",
         "_writer",
         "compaction",
         "offload",
@@ -42,23 +36,17 @@ class TopicFeatures:
 
     def __init__(
         self,
-        topic: TopicName,
-        ledger: ManagedLedger,
+        state: StoredTopicState,
         writer: TopicWriter,
         producers: TopicProducers,
         subscriptions: TopicSubscriptions,
-        *,
-        context: TopicContext,
-        check_open: Callable[[], None],
     ) -> None:
-        self._topic = topic
-        self._ledger = ledger
+        self._state = state
+        self._ledger = state.ledger
         self._writer = writer
         self._producers = producers
         self._subscriptions = subscriptions
-        self._policies = Policies()
-        self._context = context
-        self._check_open = check_open
+        self._context = state.context
         self._deduplication: TopicDeduplication | None = None
         self.rates: TopicRates | None = None
         self.compaction: TopicCompaction | None = None
@@ -79,9 +67,9 @@ class TopicFeatures:
         """The topic is being compacted or offloaded."""
         return self._compacts or (self.offload is not None and self.offload.running)
 
-    def apply(self, policies: Policies) -> None:
-        """Let these hold from now on, and make what they ask for."""
-        self._policies = policies
+    def apply(self) -> None:
+        """Let the policies that hold now act, and make what they ask for."""
+        policies = self._state.policies
         self._limit_rates(policies)
         if self.offload is not None:
             self.offload.apply(policies.offload)
@@ -89,15 +77,10 @@ class TopicFeatures:
             self.offloading()
         if policies.deduplication or CURSOR in self._ledger.cursors:
             self._deduplication = self._deduplication or TopicDeduplication(
-                self._topic,
-                self._ledger,
-                self._writer,
-                self._producers,
-                settings=self._context.settings,
-                clock=self._context.clock,
+                self._state, self._writer, self._producers
             )
         if self._deduplication is not None:
-            self._deduplication.apply(policies)
+            self._deduplication.apply()
 
     async def recover(self) -> None:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
@@ -106,14 +89,14 @@ class TopicFeatures:
 
     def compact(self) -> None:
         """Begin to compact. Raises AlreadyExists while it runs, TopicClosed."""
-        self._check_open()
+        self._state.check_open()
         if self.compaction is None:
-            self.compaction = self._context.new_compaction(self._topic, self._ledger)
+            self.compaction = TopicCompaction(self._state)
         self.compaction.start()
 
     def compact_if_due(self) -> None:
         """The same, if so much was published since the last time as the policy says."""
-        threshold = self._policies.compaction_threshold_bytes
+        threshold = self._state.policies.compaction_threshold_bytes
         if threshold and not self._compacts and bytes_to_compact(self._ledger) > threshold:
             self.compact()
 
@@ -125,10 +108,10 @@ class TopicFeatures:
 
     def offloading(self) -> TopicOffload:
         """What offloads the topic, made where there is none. Raises TopicClosed."""
-        self._check_open()
+        self._state.check_open()
         if self.offload is None:
-            self.offload = self._context.new_offload(self._topic, self._ledger)
-            self.offload.apply(self._policies.offload)
+            self.offload = TopicOffload(self._state)
+            self.offload.apply(self._state.policies.offload)
         return self.offload
 
     async def maintain(self) -> None:

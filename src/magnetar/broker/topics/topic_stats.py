@@ -64,8 +64,8 @@ def topic_stats(topic: Topic) -> TopicStats:
         if (compacted := topic.ledger.compacted) is not None:
             found.compacted_entries = compacted.entry_count
             found.compacted_bytes = compacted.size_bytes
-        found.size_evictions = topic.upkeep.subscriptions.size_evictions
-        found.age_evictions = topic.upkeep.subscriptions.age_evictions
+        found.size_evictions = topic.upkeep.state.size_evictions
+        found.age_evictions = topic.upkeep.state.age_evictions
     return found
 
 

@@ -14,7 +14,7 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTota
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
-from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import (
     ConsumerBusy,
     Fenced,
@@ -24,11 +24,9 @@ from magnetar.errors import (
     TopicClosed,
 )
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 ABANDONED_AFTER_S: Final = 60.0
@@ -39,47 +37,35 @@ _NO_SUBSCRIPTIONS: Final = frozenset({CURSOR, COMPACTION_CURSOR})
 
 
 class TopicSubscriptions:
-    """Opens and drops them. ``check_open`` raises TopicClosed while the topic closes."""
+    """Opens and drops them."""
 
     __slots__ = (
         "_admission",
-        "_check_open",
-        "_closed",
         "_context",
         "_ledger",
         "_made_tasks",
         "_removed_totals",
-        "_topic",
-        "age_evictions",
+        "_state",
         "by_name",
         "rates",
-        "size_evictions",
     )
 
     def __init__(
         self,
-        topic: TopicName,
-        ledger: ManagedLedger,
+        state: StoredTopicState,
         by_name: dict[str, PersistentSubscription],
-        *,
         admission: Admission,
-        context: TopicContext,
-        check_open: Callable[[], None],
     ) -> None:
         self.by_name = by_name
-        self.size_evictions = 0  # How often messages went because of either backlog quota.
-        self.age_evictions = 0
         self.rates: TopicRates | None = None
         """The limits of the topic, where there are any."""
-        self._topic = topic
-        self._ledger = ledger
+        self._state = state
+        self._ledger = state.ledger
         self._admission = admission
-        self._context = context
-        self._closed = False
-        self._check_open = check_open
+        self._context = state.context
         self._removed_totals: DeliveryTotals | None = None
         self._made_tasks: Tasks | None = None  # Most topics at rest have none.
-        for name, cursor in ledger.cursors.items():
+        for name, cursor in state.ledger.cursors.items():
             if name not in _NO_SUBSCRIPTIONS:
                 by_name[name] = self._subscription(name)
             assert cursor.durable, "a topic that was just opened has durable cursors only"
@@ -93,7 +79,7 @@ class TopicSubscriptions:
         self, request: SubscribeRequest, connection: ClientConnection
     ) -> tuple[PersistentSubscription, Consumer]:
         """Attach a consumer; ``Topic.subscribe`` says what is raised."""
-        self._check_open()
+        self._state.check_open()
         check_subscription_name(request.subscription)
         self._admission.check_subscribe_rate(request, connection.address, self._context.clock.now())
         with self._admission.consumer(request, address=connection.address):
@@ -126,17 +112,19 @@ class TopicSubscriptions:
         self, name: str, start: Position, properties: dict[str, str]
     ) -> PersistentSubscription:
         """One that nobody has used yet. Raises ConsumerBusy where there is one of the name."""
-        self._check_open()
+        self._state.check_open()
         check_subscription_name(name)
         if name in self.by_name:
-            raise ConsumerBusy(f"Subscription {name} already exists for topic {self._topic}")
+            raise ConsumerBusy(f"Subscription {name} already exists for topic {self._state.name}")
         return await self._open(name, start, properties)
 
     async def delete(self, name: str, *, force: bool) -> None:
         """Raises SubscriptionNotFound; ConsumerBusy while it has consumers, unless forced."""
         subscription = self.by_name.get(name)
         if subscription is None:
-            raise SubscriptionNotFound(f"Subscription {name} not found for topic {self._topic}")
+            raise SubscriptionNotFound(
+                f"Subscription {name} not found for topic {self._state.name}"
+            )
         if subscription.consumers and not force:
             raise ConsumerBusy(f"Subscription {name} has active connected consumers")
         await self.drop(subscription)
@@ -221,8 +209,7 @@ class TopicSubscriptions:
         )
 
     def disconnect(self, to: BrokerAddress | None = None) -> None:
-        """Let go of all consumers, who are told, and let nobody join any more."""
-        self._closed = True
+        """Let go of all consumers, who are told; the topic is closed already."""
         for subscription in list(self.by_name.values()):
             subscription.close(to)
 
@@ -233,12 +220,12 @@ class TopicSubscriptions:
     @property
     def _tasks(self) -> Tasks:
         if self._made_tasks is None:
-            self._made_tasks = Tasks(f"topic {self._topic}")
+            self._made_tasks = Tasks(f"topic {self._state.name}")
         return self._made_tasks
 
     def _of_cursor(self, name: str) -> PersistentSubscription:
         """The subscription of a cursor that was just opened. Raises TopicClosed, Fenced."""
-        self._check_open()
+        self._state.check_open()
         # Several may have waited for the same cursor; the first to get here makes it, and may
         # have deleted it before the others got here.
         if name not in self.by_name:
@@ -251,13 +238,10 @@ class TopicSubscriptions:
         subscription = PersistentSubscription(
             name,
             self._ledger.cursors[name],
-            topic=self._topic,
-            settings=self._context.settings,
-            policies=self._admission.policies,
-            tasks=self._tasks,
-            clock=self._context.clock,
+            self._state,
+            self._tasks,
         )
-        subscription.limit_rates(self.rates, self._admission.policies)
+        subscription.limit_rates(self.rates, self._state.policies)
         subscription.ended = terminated_at(self._ledger) is not None
         return subscription
 
@@ -270,7 +254,7 @@ class TopicSubscriptions:
         try:
             await own(subscription).seek(target, ack_set)
         finally:
-            if not self._closed and not subscription.durable:
+            if not self._state.closed and not subscription.durable:
                 self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
 
     async def _drop_if_left(self, subscription: Subscription) -> None:

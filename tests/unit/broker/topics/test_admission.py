@@ -5,6 +5,7 @@ import pytest
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.subscriptions.consumer import SubscribeRequest
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.errors import (
     ConsumerBusy,
     LimitReached,
@@ -32,9 +33,9 @@ class Places:
     def __init__(self, **policies):
         self.producers = {}
         self.subscriptions = {}
+        self.state = TopicState(TOPIC, None, Policies(**policies))
         self.admission = Admission(
-            TOPIC,
-            Policies(**policies),
+            self.state,
             producers=self.producers,
             subscriptions=self.subscriptions,
         )
@@ -141,7 +142,7 @@ def test_a_client_makes_a_subscription_by_using_it_only_where_that_is_allowed(au
 def test_other_policies_hold_for_the_next_one():
     places = Places(producers_per_topic_max=1)
     places.producers["a"] = object()
-    places.admission.policies = Policies(producers_per_topic_max=2)
+    places.state.policies = Policies(producers_per_topic_max=2)
     with places.admission.producer("b"):
         pass
 

@@ -114,7 +114,7 @@ def subscription_view(topic: Topic, subscription: Subscription, now: float) -> S
         waiting=dispatch.waiting_count if dispatch else 0,
     )
     if isinstance(subscription, PersistentSubscription) and topic.stored is not None:
-        _see_cursor(view, subscription, topic.stored.upkeep.ledger.layout)
+        _see_cursor(view, subscription, topic.stored.upkeep.state.ledger.layout)
     if isinstance(strategy, KeyShared):
         _see_slots(view, subscription, strategy)
     if isinstance(subscription, NonPersistentSubscription):

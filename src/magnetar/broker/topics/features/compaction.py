@@ -5,18 +5,15 @@ few topics at a time. ``message/compaction.py`` says what stays, ``storage/manag
 new ledger takes the place of the one before. A topic that closes meanwhile is as it was before.
 """
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Generator
 from contextlib import AsyncExitStack
 from typing import Final, TypeVar
 
-from magnetar.broker.topics.settings import TopicSettings
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import AlreadyExists, MagnetarError
 from magnetar.message.compaction import LastMessages
 from magnetar.message.entry import checksum
-from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
 from magnetar.model.write_counts import WriteCounts
@@ -40,14 +37,8 @@ class TopicCompaction:
 
     def __init__(
         self,
-        topic: TopicName,
-        ledger: ManagedLedger,
-        *,
-        settings: TopicSettings,
-        clock: Clock,
-        places: asyncio.Semaphore,
+        state: StoredTopicState,
     ) -> None:
-        """``places``: those for all topics of a broker that are compacted at the same time."""
         self.status = ProcessStatus.NOT_RUN
         self.last_error = ""
         self.removed_count = 0  # Messages, by the last one that succeeded.
@@ -58,12 +49,12 @@ class TopicCompaction:
         self.failed_ms = 0
         self.read_bytes = 0
         self.writes = WriteCounts()
-        self._topic = topic
-        self._ledger = ledger
-        self._settings = settings
-        self._clock = clock
-        self._places = places
-        self._tasks = Tasks(f"compaction {topic}")
+        self._topic = state.name
+        self._ledger = state.ledger
+        self._settings = state.context.settings
+        self._clock = state.clock
+        self._places = state.context.compactions
+        self._tasks = Tasks(f"compaction {state.name}")
 
     @property
     def running(self) -> bool:

@@ -11,15 +11,12 @@ from typing import Final
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
 from magnetar.broker.topics.publishing.topic_writer import Waiting
-from magnetar.broker.topics.settings import TopicSettings
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import CorruptEntry
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
-from magnetar.model.policies import Policies
 from magnetar.model.position import LATEST, Position
 from magnetar.storage.managed_ledger.cursor import Cursor
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 CURSOR: Final = "pulsar.dedup"
 """It is no subscription: nobody can use it, and it is in no list of them."""
@@ -33,25 +30,17 @@ _READ_BYTES_MAX: Final = 5 * 1024 * 1024
 class Deduplication:
     """Knows the duplicates of one topic while that deduplicates. Snapshots begin with ``start``."""
 
-    def __init__(
-        self,
-        ledger: ManagedLedger,
-        attached: Mapping[str, Producer],
-        *,
-        settings: TopicSettings,
-        policies: Policies,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, state: StoredTopicState, attached: Mapping[str, Producer]) -> None:
         self.ids = SequenceIds()
-        self.policies = policies
-        self._ledger = ledger
+        self._state = state
+        self._ledger = state.ledger
         self._attached = attached
-        self._settings = settings
-        self._clock = clock
+        self._settings = state.context.settings
+        self._clock = state.clock
         self._cursor: Cursor | None = None  # Not before ``start`` has ended.
-        self._known_to = ledger.last_position  # All up to there is in ``ids``,
+        self._known_to = state.ledger.last_position  # All up to there is in ``ids``,
         self._unsaved = 0  # and of that so many entries are in no snapshot.
-        self._saved_at = clock.now()
+        self._saved_at = state.clock.now()
 
     @property
     def started(self) -> bool:
@@ -91,7 +80,7 @@ class Deduplication:
         """Take a snapshot if it is time, and forget producers that are gone for long."""
         idle_s = self._settings.deduplication_idle_minutes * 60
         expired = self.ids.expire(self._attached, self._clock.now(), idle_s)
-        interval_s = self.policies.deduplication_snapshot_interval_s
+        interval_s = self._state.policies.deduplication_snapshot_interval_s
         if interval_s and self._unsaved and self._clock.now() - self._saved_at >= interval_s:
             self.snapshot()
         if expired and self._cursor is not None:

@@ -6,12 +6,8 @@ import logging
 from magnetar.broker.topics.features.deduplication import CURSOR, Deduplication
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter
-from magnetar.broker.topics.settings import TopicSettings
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError
-from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -22,42 +18,30 @@ class TopicDeduplication:
 
     def __init__(
         self,
-        topic: TopicName,
-        ledger: ManagedLedger,
+        state: StoredTopicState,
         writer: TopicWriter,
         producers: TopicProducers,
-        *,
-        settings: TopicSettings,
-        clock: Clock,
     ) -> None:
         self.active: Deduplication | None = None
         """What deduplicates; None while it is switched off."""
-        self._topic = topic
-        self._ledger = ledger
+        self._state = state
+        self._topic = state.name
+        self._ledger = state.ledger
         self._writer = writer
         self._producers = producers
-        self._settings = settings
-        self._clock = clock
-        self._tasks = Tasks(f"deduplication of {topic}")
+        self._tasks = Tasks(f"deduplication of {state.name}")
         self._settling: asyncio.Task[MagnetarError | None] | None = None
 
-    def apply(self, policies: Policies) -> None:
+    def apply(self) -> None:
         """Deduplicate from the next send on, or no longer."""
-        if self.active is not None and not policies.deduplication:
+        wanted = self._state.policies.deduplication
+        if self.active is not None and not wanted:
             self._writer.observers = tuple(
                 each for each in self._writer.observers if each is not self.active
             )
             self.active = None
-        elif self.active is not None:
-            self.active.policies = policies
-        elif policies.deduplication:
-            self.active = Deduplication(
-                self._ledger,
-                self._producers.attached,
-                settings=self._settings,
-                policies=policies,
-                clock=self._clock,
-            )
+        elif self.active is None and wanted:
+            self.active = Deduplication(self._state, self._producers.attached)
             self._writer.observers = (*self._writer.observers, self.active)
         self._settle()
 

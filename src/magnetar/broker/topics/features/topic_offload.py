@@ -4,58 +4,42 @@ One ledger of a broker after the other is copied. ``storage/managed_ledger/log_o
 which order, ``offload_due.py`` which ledgers.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import AlreadyExists, InvalidValue, MagnetarError, NotAllowed
-from magnetar.model.names import TopicName
 from magnetar.model.offload_policies import DELETION_LAG_MS, OffloadPlace, OffloadPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
 from magnetar.storage.codec.offload_context import OffloadContext
 from magnetar.storage.ledger.offloader import OPTION
 from magnetar.storage.managed_ledger import offload_due
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.retention import FAR_AHEAD_MS
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
-OFFLOADS_AT_ONCE_MAX: Final = 1
-"""Topics of a broker of which ledgers are copied at the same time."""
-
 
 class TopicOffload:
     """The offloading of one topic. What it counts, it counts from when the topic was loaded."""
 
-    def __init__(
-        self,
-        topic: TopicName,
-        ledger: ManagedLedger,
-        *,
-        clock: Clock,
-        places: asyncio.Semaphore,
-        new_uid: Callable[[], str],
-    ) -> None:
-        """``places``: those for all topics of a broker that are offloaded at the same time."""
+    def __init__(self, state: StoredTopicState) -> None:
         self.status = ProcessStatus.NOT_RUN
         self.last_error = ""
         self.last_ledger_id = 0  # It was offloaded last.
         self.succeeded_ms = 0
         self.failed_ms = 0
         self.first_left: Position | None = None  # The first that was not offloaded, then.
-        self._topic = topic
-        self._ledger = ledger
-        self._clock = clock
-        self._places = places
-        self._new_uid = new_uid
+        self._topic = state.name
+        self._ledger = state.ledger
+        self._clock = state.clock
+        self._places = state.context.offloads
+        self._new_uid = state.context.new_uid
         self._policies = OffloadPolicies()
         self._place: OffloadPlace | None = None
         self._running = False
-        self._tasks = Tasks(f"offload {topic}")
+        self._tasks = Tasks(f"offload {state.name}")
 
     @property
     def running(self) -> bool:

@@ -1,6 +1,7 @@
 """What time brings to a persistent topic: messages expire, backlogs exceed quotas."""
 
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from magnetar.broker.topics.features.compaction import bytes_to_compact
@@ -8,14 +9,10 @@ from magnetar.broker.topics.log import backlog_limits, inactivity
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import BacklogQuotaExceeded
-from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
 from magnetar.model.policy_values import BacklogQuota
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 log = logging.getLogger(__name__)
 
@@ -24,16 +21,15 @@ log = logging.getLogger(__name__)
 class TopicUpkeep:
     """The upkeep of one topic. All but ``expire_to`` raise what the stores raise."""
 
-    topic: TopicName
-    ledger: ManagedLedger
-    subscriptions: TopicSubscriptions
+    state: StoredTopicState
     producers: TopicProducers
-    policies: Policies
-    clock: Clock
+    subscriptions: Mapping[str, PersistentSubscription]
+    drop: Callable[[PersistentSubscription], Awaitable[None]]
+    """Lets go of a subscription, and of its place."""
 
     async def expire(self, subscription: Subscription, before_ms: int) -> int:
         """Acknowledge what was published before a time, in ms; return how many entries."""
-        return await backlog_limits.expire(self.ledger, own(subscription), before_ms)
+        return await backlog_limits.expire(self.state.ledger, own(subscription), before_ms)
 
     def expire_to(
         self, subscription: Subscription, position: Position, *, excluded: bool = False
@@ -42,14 +38,14 @@ class TopicUpkeep:
 
         Return how many entries.
         """
-        last = self.ledger.next_position(position) if excluded else position
+        last = self.state.ledger.next_position(position) if excluded else position
         return own(subscription).expire(last)
 
     async def expire_old(self) -> None:
         """Acknowledge what is older than the policies let it become, for every subscription."""
-        now_ms, ttl_s = self.clock.wall_ms(), self.policies.message_ttl_s or 0
+        now_ms, ttl_s = self.state.clock.wall_ms(), self.state.policies.message_ttl_s or 0
         for subscription in self._all() if ttl_s else ():
-            await backlog_limits.expire(self.ledger, subscription, now_ms - ttl_s * 1000)
+            await backlog_limits.expire(self.state.ledger, subscription, now_ms - ttl_s * 1000)
 
     async def producers_refused(self) -> BacklogQuotaExceeded | None:
         """Why producers are held back now; None: they are not. When that begins and ends is logged.
@@ -60,12 +56,12 @@ class TopicUpkeep:
 
     def _refused_by(self, quota: BacklogQuota | None) -> BacklogQuotaExceeded | None:
         refused = None if quota is None else backlog_limits.refusal(quota)
-        held_ms, now_ms = self.producers.held_since_ms, self.clock.wall_ms()
+        held_ms, now_ms = self.producers.held_since_ms, self.state.clock.wall_ms()
         if quota is not None and refused is not None and not held_ms:
             self.producers.held_since_ms = now_ms
             log.warning(
                 "topic.producers_held topic=%s policy=%s limit_bytes=%d limit_s=%d",
-                self.topic,
+                self.state.name,
                 "" if quota.policy is None else quota.policy.value,
                 quota.limit_bytes,
                 quota.limit_time_s,
@@ -73,13 +69,13 @@ class TopicUpkeep:
         elif refused is None and held_ms:
             self.producers.held_since_ms = 0
             held_s = (now_ms - held_ms) / 1000
-            log.warning("topic.producers_released topic=%s held_s=%g", self.topic, held_s)
+            log.warning("topic.producers_released topic=%s held_s=%g", self.state.name, held_s)
         return refused
 
     async def exceeded_quota(self) -> BacklogQuota | None:
         """The quota that a backlog exceeds."""
         return await backlog_limits.exceeded_quota(
-            self.ledger, self._all(), self.policies, self.clock.wall_ms()
+            self.state.ledger, self._all(), self.state.policies, self.state.clock.wall_ms()
         )
 
     async def check_backlog(self) -> None:
@@ -88,26 +84,30 @@ class TopicUpkeep:
         if self._refused_by(quota) is not None:
             self.producers.disconnect_attached()
         elif quota is not None:
-            if quota is self.policies.backlog_quota_age:
-                self.subscriptions.age_evictions += 1
+            if quota is self.state.policies.backlog_quota_age:
+                self.state.age_evictions += 1
             else:
-                self.subscriptions.size_evictions += 1
-            now_ms = self.clock.wall_ms()
-            await backlog_limits.evict(self.ledger, self._all(), self.policies, quota, now_ms)
+                self.state.size_evictions += 1
+            now_ms = self.state.clock.wall_ms()
+            await backlog_limits.evict(
+                self.state.ledger, self._all(), self.state.policies, quota, now_ms
+            )
 
     async def drop_unused_subscriptions(self) -> None:
         """Delete those that had no consumer for as long as the policies say."""
-        unused_max_ms = (self.policies.subscription_expiration_minutes or 0) * 60_000
+        unused_max_ms = (self.state.policies.subscription_expiration_minutes or 0) * 60_000
         for each in self._all() if unused_max_ms else ():
-            if each.durable and each.unused_ms(self.clock.wall_ms()) > unused_max_ms:
-                log.info("subscription.unused topic=%s name=%s", self.topic, each.name)
-                await self.subscriptions.drop(each)
+            if each.durable and each.unused_ms(self.state.clock.wall_ms()) > unused_max_ms:
+                log.info("subscription.unused topic=%s name=%s", self.state.name, each.name)
+                await self.drop(each)
 
     def unused_max_s(self) -> float | None:
         """It is deleted when it was idle for so long; None: it is not to be."""
         backlogs = [each.backlog for each in self._all()]
-        to_compact = bytes_to_compact(self.ledger) if self.ledger.compacted is not None else None
-        return inactivity.unused_max_s(self.policies, backlogs, to_compact)
+        to_compact = (
+            bytes_to_compact(self.state.ledger) if self.state.ledger.compacted is not None else None
+        )
+        return inactivity.unused_max_s(self.state.policies, backlogs, to_compact)
 
     def _all(self) -> list[PersistentSubscription]:
-        return list(self.subscriptions.by_name.values())
+        return list(self.subscriptions.values())

@@ -8,24 +8,23 @@ from magnetar.broker.topics.publishing.producer_access import (
     ProducerAccess,
     TopicProperties,
 )
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.message.send_run import SendRun
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
 
 
 class TopicProducers:
     """Those attached, by name, and what is left of those that were."""
 
-    __slots__ = ("_access", "_kept", "_topic", "attached", "detached_chunk_count", "held_since_ms")
+    __slots__ = ("_access", "_kept", "_state", "attached", "detached_chunk_count", "held_since_ms")
 
-    def __init__(self, topic: TopicName, kept: TopicProperties) -> None:
+    def __init__(self, state: TopicState, kept: TopicProperties) -> None:
         self.attached: dict[str, Producer] = {}
         self.detached_chunk_count = 0
         """Chunks from producers that have left."""
         self.held_since_ms = 0
         """Since when a backlog quota has held producers back; 0: none does."""
-        self._topic = topic
+        self._state = state
         self._kept = kept
         self._access: ProducerAccess | None = None  # Nobody ever came.
 
@@ -37,24 +36,17 @@ class TopicProducers:
     @property
     def access(self) -> ProducerAccess:
         if self._access is None:
-            self._access = ProducerAccess(self._topic, self._kept, self.attached)
+            self._access = ProducerAccess(self._state.name, self._kept, self.attached)
         return self._access
 
-    def attach(
-        self,
-        arrival: Arrival,
-        *,
-        publish: Callable[[Producer, SendRun], None],
-        connected_at_ms: int,
-        policies: Policies,
-    ) -> Producer:
+    def attach(self, arrival: Arrival, publish: Callable[[Producer, SendRun], None]) -> Producer:
         """Attach one that ``access`` has admitted."""
         producer = self.attached[arrival.name] = arrival.producer(
             publish=publish,
             detach=self._detach,
-            connected_at_ms=connected_at_ms,
+            connected_at_ms=self._state.clock.wall_ms(),
             topic_epoch=self.access.epoch,
-            policies=policies,
+            policies=self._state.policies,
         )
         return producer
 

@@ -12,14 +12,12 @@ from typing import Final, Protocol
 
 from magnetar.broker.topics.publishing.joined_runs import joined
 from magnetar.broker.topics.publishing.producer import Producer
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError, UnknownFailure
-from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun
-from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.write_counts import WriteCounts
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 log = logging.getLogger(__name__)
 
@@ -97,12 +95,9 @@ class TopicWriter:
 
     def __init__(
         self,
-        topic: TopicName,
-        ledger: ManagedLedger,
+        state: StoredTopicState,
         subscriptions: Mapping[str, Dispatching],
         *,
-        clock: Clock,
-        iteration: LoopIteration,
         failed: Callable[[], None],
     ) -> None:
         self.message_count = 0
@@ -110,11 +105,11 @@ class TopicWriter:
         self.last_publish_ms = 0
         self.writes: WriteCounts | None = None  # None: nothing was stored since it was loaded.
         self.observers: tuple[AppendObserver, ...] = ()
-        self._topic = topic
-        self._ledger = ledger
+        self._topic = state.name
+        self._ledger = state.ledger
         self._subscriptions = subscriptions
-        self._clock = clock
-        self._iteration = iteration
+        self._clock = state.clock
+        self._iteration = state.context.iteration
         self._failed = failed
         self._inbox: list[Waiting] = []
         self._inbox_size = 0  # Entries in it.

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
-from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.subscriptions.non_persistent_dispatch import (
     NonPersistentDispatch,
     PassingRun,
 )
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.message.entry_traits import EntryTraits
-from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.tasks import Tasks
 
@@ -29,22 +26,11 @@ class NonPersistentSubscription(Subscription):
     def __init__(
         self,
         request: SubscribeRequest,
-        *,
-        topic: TopicName,
-        settings: TopicSettings,
-        policies: Policies,
+        state: TopicState,
         tasks: Tasks,
-        clock: Clock,
     ) -> None:
         """``request`` is that of its first consumer."""
-        super().__init__(
-            request.subscription,
-            topic=topic,
-            settings=settings,
-            policies=policies,
-            tasks=tasks,
-            clock=clock,
-        )
+        super().__init__(request.subscription, state, tasks)
         self.dropped_count = 0
         """Messages that no consumer of it could take."""
         self._durable = request.durable

@@ -6,15 +6,13 @@ from typing import Final
 from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.topics.features.dispatch_throttle import DispatchThrottle
 from magnetar.broker.topics.features.topic_rates import TopicRates
-from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest, pending_in
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_loop import DispatchLoop
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.errors import Fenced
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -34,12 +32,8 @@ class PersistentSubscription(Subscription):
         self,
         name: str,
         cursor: Cursor,
-        *,
-        topic: TopicName,
-        settings: TopicSettings,
-        policies: Policies,
+        state: TopicState,
         tasks: Tasks,
-        clock: Clock,
     ) -> None:
         self.cursor = cursor
         self._delayed: DelayedDelivery | None = None  # Of the last loop.
@@ -47,12 +41,10 @@ class PersistentSubscription(Subscription):
         """Where its topic has limits on rates."""
         self.expired_count = 0
         self.last_expired_ms = 0
-        self._left_ms = clock.wall_ms()  # When the last consumer left, or it was loaded.
+        self._left_ms = state.clock.wall_ms()  # When the last consumer left, or it was loaded.
         self.ended = False
         """Nothing more will be published: consumers hear of it once all is acknowledged."""
-        super().__init__(
-            name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
-        )
+        super().__init__(name, state, tasks)
 
     def limit_rates(self, rates: TopicRates | None, policies: Policies) -> None:
         """Hold what it delivers to the limits of its topic and its own; ``apply`` goes on."""

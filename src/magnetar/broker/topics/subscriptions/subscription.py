@@ -21,13 +21,11 @@ from magnetar.broker.dispatch.shared import Shared
 from magnetar.broker.dispatch.single import Single, SingleInRanges
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.subscriptions.dispatch import Dispatch
-from magnetar.clock import Clock
+from magnetar.broker.topics.topic_state import TopicState
 from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -40,12 +38,8 @@ class Subscription(ABC):
     def __init__(
         self,
         name: str,
-        *,
-        topic: TopicName,
-        settings: TopicSettings,
-        policies: Policies,
+        state: TopicState,
         tasks: Tasks,
-        clock: Clock,
     ) -> None:
         self.name = name
         self.consumers: list[Consumer] = []
@@ -53,11 +47,11 @@ class Subscription(ABC):
         # What the connected consumers agree on; decided anew when the first one comes.
         self.type: SubscriptionType | None = None
         self.dispatch: Dispatch | None = None
-        self._topic = topic
-        self._settings = settings
-        self._policies = policies
+        self._topic = state.name
+        self._settings = state.context.settings
+        self._policies = state.policies
         self._tasks = tasks
-        self._clock = clock
+        self._clock = state.clock
         self._fenced = False  # By a seek under way.
         self._closed = False
 

@@ -101,7 +101,7 @@ async def test_the_oldest_are_evicted_from_whoever_is_behind(open_bench, make_en
     await bench.topic.upkeep.check_backlog()
     assert fast.backlog == 20
     assert 0.8 * 5000 < slow.cursor.backlog_bytes <= LEFT_BY_EVICTION * 5000
-    evicted = bench.topic.upkeep.subscriptions
+    evicted = bench.topic.upkeep.state
     assert (evicted.size_evictions, evicted.age_evictions) == (1, 0)
     before = slow.backlog
     await bench.topic.upkeep.check_backlog()

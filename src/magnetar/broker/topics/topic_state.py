@@ -1,0 +1,43 @@
+"""What the parts of one topic share: writer, producers, subscriptions and features."""
+
+from dataclasses import dataclass
+
+from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.clock import Clock
+from magnetar.errors import TopicClosed
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+
+@dataclass(slots=True)
+class TopicState:
+    """One topic, made by it and handed to each of its parts."""
+
+    name: TopicName
+    context: TopicContext
+    policies: Policies
+    """Those that hold."""
+    closed: bool = False
+    """It lets go of everybody, and takes nobody any more."""
+
+    @property
+    def clock(self) -> Clock:
+        """The broker's."""
+        return self.context.clock
+
+    def check_open(self) -> None:
+        """Raises TopicClosed."""
+        if self.closed:
+            raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredTopicState(TopicState):
+    """The same of a topic that keeps what is published."""
+
+    ledger: ManagedLedger
+    size_evictions: int = 0
+    """How often messages went because of the quota on the size of backlogs."""
+    age_evictions: int = 0
+    """The same for the quota on their age."""
