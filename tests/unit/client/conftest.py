@@ -1,5 +1,7 @@
 """A scripted broker, brokers of this process, and their clients."""
 
+import itertools
+
 import pytest
 from unit.client.local import PARTITIONS
 from unit.client.peer import Peer
@@ -11,6 +13,7 @@ from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.cluster import Cluster
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.connections.pool import ConnectionPool
+from magnetar.client.context import ClientContext
 from magnetar.clock import SystemClock
 from magnetar.testing.local_broker import BrokerThread, LocalBroker
 
@@ -55,6 +58,13 @@ async def pool(open_pool):
 def lookup(peer, pool):
     config = ClientConfig(service_url=peer.url, lookup_redirects_max=3)
     return Lookup(config, pool, SystemClock(), quick_backoff)
+
+
+@pytest.fixture
+def context(peer, lookup):
+    config = ClientConfig(service_url=peer.url, operation_timeout_s=5.0)
+    clock = SystemClock()
+    return ClientContext(config, lookup, clock, lambda: 0.0, itertools.count(), quick_backoff)
 
 
 @pytest.fixture

@@ -7,12 +7,10 @@ from functools import partial
 from typing import Any
 
 from magnetar.client.connections.attachment import Attachment
-from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.connection import Connection
-from magnetar.client.connections.lookup import Lookup
 from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.context import ClientContext
 from magnetar.client.message import Message, entries_of
-from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, MagnetarError
 from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -43,16 +41,11 @@ class TopicConsumer:
     def __init__(
         self,
         subscribing: Subscribing,
-        consumer_id: int,
         config: ConsumerConfig,
+        context: ClientContext,
         *,
         arrived: Callable[["TopicConsumer"], None],
         failed: Callable[["TopicConsumer"], None],
-        lookup: Lookup,
-        backoff: Backoff,
-        clock: Clock,
-        operation_timeout_s: float,
-        close_timeout_s: float | None = None,
     ) -> None:
         """``arrived`` is called when something may be taken, ``failed`` when it is ``over``.
 
@@ -64,32 +57,32 @@ class TopicConsumer:
         self.reached_end = False
         self.over = None
         self._subscribing = subscribing
-        self._id = consumer_id
+        self._id = consumer_id = next(context.ids)
         self._config = config
         self._failed = failed
-        self._timeout_s = operation_timeout_s
-        self._close_timeout_s = close_timeout_s
+        self._timeout_s = context.config.operation_timeout_s
+        self._close_timeout_s = context.config.close_timeout_s
         self._attachment = Attachment(
             self.topic,
             self._attach,
             self._not_attached,
-            lookup=lookup,
-            backoff=backoff,
-            clock=clock,
+            lookup=context.lookup,
+            backoff=context.backoff(),
+            clock=context.clock,
             owner=f"consumer {consumer_id} of {self.topic}",
         )
         self._kept = subscribing.topic.persistent  # The topic keeps what was published.
         reads_only = subscribing.start is not None and config.durable  # It is a reader's.
         self.redeliveries = Redeliveries(
-            config, clock, self._come_due, acknowledges=self._kept and not reads_only
+            config, context.clock, self._come_due, acknowledges=self._kept and not reads_only
         )
         self.acks = AckSender(
             consumer_id,
             config,
-            clock,
+            context.clock,
             kept=self._kept,
             topic=self.topic,
-            timeout_s=operation_timeout_s,
+            timeout_s=self._timeout_s,
             wheel=self.redeliveries.wheel,
         )
         self._schemas = None
@@ -97,7 +90,7 @@ class TopicConsumer:
             self._schemas = WriterSchemas(
                 self.topic,
                 subscribing.schema,
-                lookup.schema,
+                context.lookup.schema,
                 lambda: self.incoming.look_again(),  # noqa: PLW0108 - it is made below.
             )
         self.incoming = IncomingMessages(
@@ -106,7 +99,7 @@ class TopicConsumer:
             config,
             acks=self.acks,
             redeliveries=self.redeliveries,
-            clock=clock,
+            clock=context.clock,
             schemas=self._schemas,
             reads_only=reads_only,
             arrived=partial(arrived, self),
@@ -117,7 +110,7 @@ class TopicConsumer:
             consumer_id,
             self.partition,
             self._attachment,
-            operation_timeout_s,
+            self._timeout_s,
             leave=self.acks.send,
             begin_at=self.incoming.begin_at,
         )

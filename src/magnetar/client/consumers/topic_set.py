@@ -134,7 +134,7 @@ class TopicSet:
     def _part(self, topic: TopicName, config: ConsumerConfig, more: int) -> TopicConsumer:
         """The part of the receiver for a topic or partition, of ``more`` that come together."""
         total = len(self._receiver.topics) + more
-        context, start = self._context, None
+        start = None
         if self._start is not None:
             start = self._start(topic)
             if config is self._later:
@@ -150,15 +150,10 @@ class TopicSet:
                 self._letters,
                 self._receiver._face,
             ),
-            next(context.ids),
             config,
+            self._context,
             arrived=self._receiver._arrived,
             failed=self._failed,
-            lookup=context.lookup,
-            backoff=context.backoff(),
-            clock=context.clock,
-            operation_timeout_s=context.config.operation_timeout_s,
-            close_timeout_s=context.config.close_timeout_s,
         )
         if self._receiver._interceptors is not None:
             part.incoming.interceptors = TopicInterceptors(

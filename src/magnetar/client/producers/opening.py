@@ -43,19 +43,8 @@ async def open_producer(
     count = await context.lookup.partitions(str(name))
 
     def make(topic: TopicName) -> TopicProducer:
-        return TopicProducer(
-            topic,
-            next(context.ids),
-            config,
-            encryptor,
-            lookup=context.lookup,
-            backoff=context.backoff(),
-            clock=context.clock,
-            operation_timeout_s=context.config.operation_timeout_s,
-            close_timeout_s=context.config.close_timeout_s,
-            memory=context.memory,
-            schema=None if schema is None else schema.info,
-        )
+        info = None if schema is None else schema.info
+        return TopicProducer(topic, config, context, encryptor=encryptor, schema=info)
 
     share = config.max_pending_messages_across_partitions // max(count, 1)
     if config.max_pending_messages_across_partitions and share < config.max_pending_messages:

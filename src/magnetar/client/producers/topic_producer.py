@@ -7,13 +7,10 @@ from functools import partial
 from typing import Any
 
 from magnetar.client.connections.attachment import Attachment
-from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.connection import Connection, position_of
-from magnetar.client.connections.lookup import Lookup
+from magnetar.client.context import ClientContext
 from magnetar.client.encryption.data_keys import Encryptor
-from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.producers.config import ProducerConfig
-from magnetar.clock import Clock
 from magnetar.errors import (
     AlreadyClosed,
     BacklogQuotaExceeded,
@@ -46,24 +43,18 @@ class TopicProducer:
     def __init__(
         self,
         topic: TopicName,
-        producer_id: int,
         config: ProducerConfig,
-        encryptor: Encryptor | None = None,
+        context: ClientContext,
         *,
-        lookup: Lookup,
-        backoff: Backoff,
-        clock: Clock,
-        operation_timeout_s: float,
-        close_timeout_s: float | None = None,
-        memory: MemoryLimit | None = None,
+        encryptor: Encryptor | None = None,
         schema: SchemaInfo | None = None,
     ) -> None:
         self._topic = str(topic)
-        self._id = producer_id
+        self._id = producer_id = next(context.ids)
         self._config = config
         self._schema = schema
-        self._timeout_s = operation_timeout_s
-        self._close_timeout_s = close_timeout_s
+        self._timeout_s = context.config.operation_timeout_s
+        self._close_timeout_s = context.config.close_timeout_s
         self.not_stored = 0
         self.why_not: MagnetarError | None = None
         self._name = config.name
@@ -79,18 +70,18 @@ class TopicProducer:
             topic.partition_index,
             config,
             self._encoder,
-            clock=clock,
+            clock=context.clock,
             write=self._write,
-            memory=memory,
+            memory=context.memory,
         )
         self._sends = self.queue.sends
         self._attachment = Attachment(
             self._topic,
             self._attach,
             self._not_attached,
-            lookup=lookup,
-            backoff=backoff,
-            clock=clock,
+            lookup=context.lookup,
+            backoff=context.backoff(),
+            clock=context.clock,
             owner=f"producer {producer_id} of {topic}",
         )
         self._close_request = partial(requests.close_producer, producer_id)

@@ -8,11 +8,9 @@ from support.draining import data
 from support.loop import until
 from unit.client.peer import PeerConnection, hang_up, lose_connection, refuse, silence
 
-from magnetar.client.connections.backoff import Backoff
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.subscribing import Subscribing
 from magnetar.client.consumers.topic_consumer import TopicConsumer
-from magnetar.clock import SystemClock
 from magnetar.errors import (
     AlreadyClosed,
     ConsumerBusy,
@@ -148,18 +146,14 @@ async def test_while_its_old_self_holds_the_subscription_it_waits(peer, client):
     assert await drained(consumer, 1) == [b"0"]
 
 
-async def test_somebody_else_on_the_subscription_is_told_at_once(peer, lookup):
+async def test_a_subscription_that_is_taken_is_refused_at_once(peer, lookup, context):
     peer.script(BaseCommand.SUBSCRIBE, refuse("subscribe", ConsumerBusy("taken")))
     consumer = TopicConsumer(
         Subscribing(TopicName.parse("t"), "s", "me", 10, None),
-        0,
         ConsumerConfig(),
+        context,
         arrived=lambda _: None,
         failed=lambda _: None,
-        lookup=lookup,
-        backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=1.0),
-        clock=SystemClock(),
-        operation_timeout_s=5,
     )
     with pytest.raises(ConsumerBusy, match="taken"):
         await consumer.start()

@@ -7,11 +7,9 @@ from support.loop import until
 from unit.client.peer import LEDGER, PeerConnection, hang_up, refuse, silence
 
 from magnetar.client.client import Client
-from magnetar.client.connections.backoff import Backoff
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.encoding import Encoder
 from magnetar.client.producers.topic_producer import TopicProducer
-from magnetar.clock import SystemClock
 from magnetar.errors import (
     AlreadyClosed,
     ChecksumMismatch,
@@ -390,17 +388,9 @@ async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):
     await producer.close()
 
 
-async def test_what_cannot_be_created_is_told_and_leaves_nothing(peer, lookup):
+async def test_what_cannot_be_created_is_told_and_leaves_nothing(peer, lookup, context):
     peer.script(BaseCommand.PRODUCER, refuse("producer", ProducerBusy("taken")))
-    producer = TopicProducer(
-        TopicName.parse("t"),
-        0,
-        ProducerConfig(name="p"),
-        lookup=lookup,
-        backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=1.0),
-        clock=SystemClock(),
-        operation_timeout_s=5,
-    )
+    producer = TopicProducer(TopicName.parse("t"), ProducerConfig(name="p"), context)
     with pytest.raises(ProducerBusy, match="taken"):
         await producer.start()
     assert (await lookup.connect("t")).producers == {}
