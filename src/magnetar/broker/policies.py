@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName, TopicName
@@ -16,50 +16,6 @@ from magnetar.tasks import Tasks
 from .resources import Resources
 
 log = logging.getLogger(__name__)
-
-IN_FORCE: Final = frozenset(
-    {
-        "allowed_clusters",
-        "auth",
-        "auto_subscription_creation",
-        "auto_topic_creation",
-        "backlog_quota_age",
-        "backlog_quota_size",
-        "compaction_threshold_bytes",
-        "consumers_per_subscription_max",
-        "consumers_per_topic_max",
-        "delayed_delivery",
-        "deduplication",
-        "deduplication_snapshot_interval_s",
-        "dispatch_rate",
-        "encryption_required",
-        "inactive_topics",
-        "message_size_max",
-        "message_ttl_s",
-        "of_subscriptions",
-        "offload",
-        "producers_per_topic_max",
-        "properties",
-        "publish_rate",
-        "replication_clusters",
-        "resource_group",
-        "retention",
-        "schema_auto_update",
-        "schema_auto_update_allowed",
-        "schema_compatibility",
-        "schema_validation_enforced",
-        "subscribe_rate",
-        "subscription_auth_mode",
-        "subscription_dispatch_rate",
-        "subscription_expiration_minutes",
-        "subscription_types",
-        "subscriptions_per_topic_max",
-        "topics_per_namespace_max",
-        "unacked_per_consumer_max",
-        "unacked_per_subscription_max",
-    }
-)
-"""The policies that this broker applies; any other is kept and shown, and an administrator told."""
 
 
 class Governed(Protocol):

@@ -32,6 +32,7 @@ from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
 from magnetar.model.subscriptions import SubscriptionType
 
 CLUSTER: Final = "{cluster}"
+_ACTS: Final = "acts"
 
 
 class Level(IntEnum):
@@ -49,20 +50,21 @@ class At(NamedTuple):
     part: str | None = None  # CLUSTER stands for the name of this cluster.
 
 
-def at(key: str, part: str | None = None, *, topic: str = "") -> Any:
+def at(key: str, part: str | None = None, *, topic: str = "", acts: bool = True) -> Any:
     """A policy that a namespace may set, and where its JSON has it.
 
-    ``topic``: a topic may set it, too, and this is the key in its JSON.
+    ``topic``: a topic may set it, too, and this is the key in its JSON. One that does not act is
+    kept and shown.
     """
-    places = {Level.NAMESPACE: At(key, part)}
+    metadata: dict[Any, Any] = {Level.NAMESPACE: At(key, part), _ACTS: acts}
     if topic:
-        places[Level.TOPIC] = At(topic, None if part == CLUSTER else part)
-    return field(default=None, metadata=places)
+        metadata[Level.TOPIC] = At(topic, None if part == CLUSTER else part)
+    return field(default=None, metadata=metadata)
 
 
-def of_topics(key: str) -> Any:
+def of_topics(key: str, *, acts: bool = True) -> Any:
     """A policy that only topics may set."""
-    return field(default=None, metadata={Level.TOPIC: At(key)})
+    return field(default=None, metadata={Level.TOPIC: At(key), _ACTS: acts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +82,19 @@ class Policies:
     backlog_quota_age: BacklogQuota | None = at(
         "backlog_quota_map", "message_age", topic="backLogQuotaMap"
     )
-    cluster_dispatch_rate: DispatchRate | None = at("clusterDispatchRate", CLUSTER)
+    cluster_dispatch_rate: DispatchRate | None = at("clusterDispatchRate", CLUSTER, acts=False)
     dispatch_rate: DispatchRate | None = at("topicDispatchRate", CLUSTER, topic="dispatchRate")
     subscription_dispatch_rate: DispatchRate | None = at(
         "subscriptionDispatchRate", CLUSTER, topic="subscriptionDispatchRate"
     )
     replicator_dispatch_rate: DispatchRate | None = at(
-        "replicatorDispatchRate", CLUSTER, topic="replicatorDispatchRate"
+        "replicatorDispatchRate", CLUSTER, topic="replicatorDispatchRate", acts=False
     )
     subscribe_rate: SubscribeRate | None = at(
         "clusterSubscribeRate", CLUSTER, topic="subscribeRate"
     )
     publish_rate: PublishRate | None = at("publishMaxMessageRate", CLUSTER, topic="publishRate")
-    persistence: PersistencePolicies | None = at("persistence", topic="persistence")
+    persistence: PersistencePolicies | None = at("persistence", topic="persistence", acts=False)
     deduplication: bool | None = at("deduplicationEnabled", topic="deduplicationEnabled")
     deduplication_snapshot_interval_s: int | None = at(
         "deduplicationSnapshotIntervalSeconds", topic="deduplicationSnapshotIntervalSeconds"
@@ -101,7 +103,9 @@ class Policies:
     auto_subscription_creation: AutoSubscriptionCreationOverride | None = at(
         "autoSubscriptionCreationOverride", topic="autoSubscriptionCreationOverride"
     )
-    latency_stats_sample_rate: Mapping[str, int] | None = at("latency_stats_sample_rate")
+    latency_stats_sample_rate: Mapping[str, int] | None = at(
+        "latency_stats_sample_rate", acts=False
+    )
     message_ttl_s: int | None = at("message_ttl_in_seconds", topic="messageTTLInSeconds")
     subscription_expiration_minutes: int | None = at("subscription_expiration_time_minutes")
     retention: RetentionPolicies | None = at("retention_policies", topic="retentionPolicies")
@@ -129,9 +133,9 @@ class Policies:
     )
     topics_per_namespace_max: int | None = at("max_topics_per_namespace")
     compaction_threshold_bytes: int | None = at("compaction_threshold", topic="compactionThreshold")
-    offload_threshold_bytes: int | None = at("offload_threshold")
-    offload_threshold_s: int | None = at("offload_threshold_in_seconds")
-    offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms")
+    offload_threshold_bytes: int | None = at("offload_threshold", acts=False)
+    offload_threshold_s: int | None = at("offload_threshold_in_seconds", acts=False)
+    offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms", acts=False)
     offload: OffloadPolicies | None = at("offload_policies", topic="offloadPolicies")
     schema_auto_update: SchemaAutoUpdate | None = at("schema_auto_update_compatibility_strategy")
     schema_compatibility: SchemaCompatibilityStrategy | None = at(
@@ -144,17 +148,20 @@ class Policies:
     subscription_types: tuple[str, ...] | None = at(
         "subscription_types_enabled", topic="subscriptionTypesEnabled"
     )
-    metric_properties: tuple[str, ...] | None = at("allowed_topic_properties_for_metrics")
+    metric_properties: tuple[str, ...] | None = at(
+        "allowed_topic_properties_for_metrics", acts=False
+    )
     properties: Mapping[str, str] | None = at("properties")
     resource_group: str | None = at("resource_group_name")
-    migrated: bool | None = at("migrated")
+    migrated: bool | None = at("migrated", acts=False)
     dispatch_pauses_on_ack_state: bool | None = at(
         "dispatcherPauseOnAckStatePersistentEnabled",
         topic="dispatcherPauseOnAckStatePersistentEnabled",
+        acts=False,
     )
-    entry_filters: EntryFilters | None = at("entryFilters", topic="entryFilters")
+    entry_filters: EntryFilters | None = at("entryFilters", topic="entryFilters", acts=False)
     message_size_max: int | None = of_topics("maxMessageSize")
-    shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics")
+    shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics", acts=False)
     of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")
     # Only the broker has these.
     key_shared_enabled: bool | None = None
@@ -205,6 +212,8 @@ PLACES: Final = {
     for level in (Level.NAMESPACE, Level.TOPIC)
 }
 """The policies that a namespace may set, and those that a topic may."""
+IN_FORCE: Final = frozenset(each.name for each in fields(Policies) if each.metadata.get(_ACTS))
+"""The policies that this broker applies; any other is kept and shown, and an administrator told."""
 
 
 def json_name(policy: str) -> str:
@@ -237,13 +246,14 @@ def schema_strategy(combined: Combined) -> SchemaCompatibilityStrategy:
 
 
 def combine(*lowest_first: Combined) -> Combined:
-    """Combine levels: the last one that sets a policy decides, of offloading each part of it."""
+    """Combine levels: the last one that sets a policy decides.
+
+    Where a value has ``over``, that makes one of it and the lower level's.
+    """
     found: dict[str, Any] = {}
     levels: dict[str, Level] = {}
     for each in lowest_first:
-        given = each.policies.given()
-        if "offload" in given:
-            given["offload"] = given["offload"].over(found.get("offload"))
-        found |= given
+        for name, value in each.policies.given().items():
+            found[name] = value.over(found.get(name)) if hasattr(value, "over") else value
         levels |= each.levels
     return Combined(Policies(**found), levels)

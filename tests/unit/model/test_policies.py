@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 from magnetar.errors import InvalidValue
 from magnetar.model.policies import (
+    IN_FORCE,
+    PLACES,
     Combined,
     Level,
     Policies,
@@ -31,6 +33,13 @@ some_levels = st.builds(Combined.of, st.sampled_from(Level), some_policies)
 @given(some_levels, some_levels, some_levels)
 def test_combining_is_associative(a, b, c):
     assert combine(combine(a, b), c) == combine(a, combine(b, c)) == combine(a, b, c)
+
+
+def test_the_field_of_a_policy_says_whether_it_acts():
+    stored = {place.name for places in PLACES.values() for place in places}
+    assert stored > IN_FORCE
+    assert "retention" in IN_FORCE
+    assert {"persistence", "migrated", "shadow_topics"}.isdisjoint(IN_FORCE)
 
 
 def test_an_empty_list_leaves_a_policy_to_the_level_below():

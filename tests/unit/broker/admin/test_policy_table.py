@@ -1,8 +1,7 @@
 from pathlib import Path
 
 from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS
-from magnetar.broker.policies import IN_FORCE
-from magnetar.model.policies import PLACES, Level
+from magnetar.model.policies import IN_FORCE, PLACES, Level
 
 
 def test_every_policy_has_one_row_and_each_path_one_policy():

@@ -1,8 +1,8 @@
 from typing import get_args
 
-from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings.policies import PolicySettings, SubscriptionTypeName
 from magnetar.broker.settings.rates import RateSettings
+from magnetar.model.policies import IN_FORCE
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.model.subscriptions import SubscriptionType
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from support.loop import until
 
-from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
@@ -18,6 +17,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
+from magnetar.model.policies import IN_FORCE
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.proto import PulsarApi_pb2 as pb

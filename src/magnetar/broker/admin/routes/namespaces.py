@@ -6,7 +6,6 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.authorization import permissions
-from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.resources import NAMES_PER_TURN
 from magnetar.errors import (
     AlreadyExists,
@@ -19,7 +18,7 @@ from magnetar.model import jackson
 from magnetar.model.bundles import Bundles
 from magnetar.model.names import DOMAINS, NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.offload_policies import OffloadPolicies
-from magnetar.model.policies import Policies, json_name
+from magnetar.model.policies import IN_FORCE, Policies, json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.system_topics import is_hidden

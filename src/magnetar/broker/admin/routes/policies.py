@@ -15,10 +15,9 @@ from magnetar.broker.admin.routes.policy_scope import (
     TopicScope,
 )
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.policies import IN_FORCE
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model import policy_values as values
-from magnetar.model.policies import Combined, schema_strategy
+from magnetar.model.policies import IN_FORCE, Combined, schema_strategy
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown

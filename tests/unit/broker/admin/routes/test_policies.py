@@ -2,9 +2,9 @@ import pytest
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.policy_table import POLICY_ROWS
-from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.model.names import TopicName
+from magnetar.model.policies import IN_FORCE
 
 NAMESPACE = "/admin/v2/namespaces/public/default"
 ALL = "/admin/v2/persistent/public/default"

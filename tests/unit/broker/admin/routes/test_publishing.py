@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from magnetar.broker.policies import IN_FORCE
 from magnetar.model.names import TopicName
+from magnetar.model.policies import IN_FORCE
 from magnetar.model.schemas import SchemaCompatibilityStrategy, SchemaInfo, SchemaType
 from magnetar.schemas.primitives import Int32Schema
 
