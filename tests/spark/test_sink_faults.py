@@ -179,16 +179,16 @@ def test_rows_beside_one_that_the_topic_refuses_wait_for_it(spark, broker, clien
     size_policy = f"{topic.replace('://', '/')}/maxMessageSize"
     client.create_producer(topic).close()
     ask(broker, "POST", size_policy, LIMIT)
-    rows = [str(n).ljust(LARGE if n == 1_500 else 20, ".") for n in range(3_000)]
+    rows = [str(n).ljust(LARGE if n == 1_550 else 20, ".") for n in range(3_000)]
     frame = spark.createDataFrame([(row,) for row in rows], "value string").coalesce(1)
     writer = frame.write.format("pulsar").mode("append").option("service.url", broker.service_url)
     writer = writer.options(topic=topic, guarantee="exactly-once", txnAppId=topic, txnVersion=1)
     writer = writer.option("admin.url", broker.web_url)
     for _ in range(2):
-        with pytest.raises(Exception, match=f"policy maxMessageSize is {LIMIT}: {{'value': '1500"):
+        with pytest.raises(Exception, match=f"policy maxMessageSize is {LIMIT}: {{'value': '1550"):
             writer.save()
     there = texts(client, topic)  # Of lists of rows that Spark handed over before.
-    assert len(there) < 1_500, "it is seen before the rows beside it are sent"
+    assert len(there) < 1_550, "it is seen before the rows beside it are sent"
     assert there == rows[: len(there)]
     ask(broker, "POST", size_policy, 2 * LARGE)
     writer.save()

@@ -136,7 +136,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a micro-batch that the checkpoint has; after a restart it comes first."""
         if BEGIN in end:
-            start = {**end, **end[BEGIN]}
+            kept = {SUBSCRIPTION: end[SUBSCRIPTION]} if SUBSCRIPTION in end else {}
+            start = {**end[BEGIN], **kept}  # Topics that came since are read whole.
         self._position.resume(start)
         self._position.logged()
         found = _ranges(from_json(start), from_json(end))

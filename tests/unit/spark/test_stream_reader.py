@@ -27,7 +27,9 @@ def reader(magnetar_broker, topic):
 
     def reader(**given):
         url = {"service.url": magnetar_broker.service_url, "topic": topic}
-        options = ReadOptions.parse({**url, "startingOffsets": "earliest", **given}, streaming=True)
+        all_of_it = {**url, "startingOffsets": "earliest", **given}
+        named = {name: text for name, text in all_of_it.items() if text is not None}
+        options = ReadOptions.parse(named, streaming=True)
         made.append(StreamReader(options, READ_SCHEMA))
         return made[-1]
 
@@ -181,6 +183,19 @@ def test_partitions_may_be_added_while_the_query_runs(client, magnetar_broker, t
     end = stream.latestOffset(start, ALL)
     assert set(places(end)) == {f"{topic}-a", f"{topic}-b"}
     assert values(stream, start, end) == [2]
+
+
+@pytest.mark.parametrize("more", [{}, {"subscription": "kept"}])
+def test_a_topic_that_comes_before_the_first_micro_batch_is_read_whole(reader, send, topic, more):
+    """The query began where its pattern matched nothing, and nothing had come until then."""
+    local = TopicName.parse(topic).local
+    options = {"topicsPattern": f"public/default/{local}", **more}
+    stream = reader(topic=None, **options)
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, ALL) == start
+    send(range(20))
+    end = stream.latestOffset(start, ALL)
+    assert values(stream, start, end) == [*range(20)]
 
 
 def test_a_commit_moves_the_subscription(reader, send, client, topic):
