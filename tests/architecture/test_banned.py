@@ -18,6 +18,7 @@ BANNED = {
     "time.time_ns": (("clock.py",), "take a Clock and ask wall_ms()"),
     "time.monotonic": (("clock.py",), "take a Clock and ask now()"),
     "time.perf_counter": (("clock.py",), "take a Clock and ask now()"),
+    "datetime.now": (("tools/",), "take a Clock and ask wall_ms()"),
     "time.sleep": ((), "await an event, or Clock.sleep"),
     "asyncio.sleep": (("clock.py",), "Clock.sleep, so that tests need not wait"),
     "asyncio.create_task": ((), "Tasks.spawn names it, keeps it and logs its failure"),
@@ -51,6 +52,20 @@ DOORS = {
     "random": (),
 }
 
+# The threads of a broker and of its client, which docs/decisions/0045 lists with the contract
+# behind which each stands. What is to be blocked on for a moment goes to the loop's own executor.
+THREADS = ("threading.Thread", "ThreadPoolExecutor")
+THREAD_ROOMS = ("auth/", "broker/", "client/", "rest/", "storage/")
+THREAD_HOMES = {
+    "auth/basic.py",
+    "broker/tracing/spans.py",
+    "client/listener_thread.py",
+    "client/loop_thread.py",
+    "storage/ledger/local/log_thread.py",
+    "storage/ledger/local/store.py",
+    "storage/metadata/sqlite.py",
+}
+
 # The bytes of records. An entry of a compacted ledger is no record of the metadata store.
 CODEC = "magnetar.storage.codec."
 CODEC_HOMES = ("storage/codec/",)
@@ -76,6 +91,17 @@ def test_calls_that_have_one_home_stay_there(banned):
         if call == banned or (banned == "create_task" and call.endswith(".create_task"))
     ]
     assert not strays, instead
+
+
+def test_the_threads_are_those_that_the_decision_lists():
+    found = {
+        name
+        for name in files()
+        if name.startswith(THREAD_ROOMS)
+        for _, call in calls(name)
+        if call in THREADS
+    }
+    assert found == THREAD_HOMES
 
 
 @pytest.mark.parametrize("module", DOORS)

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ _SHOWN: Final = ("/admin/v2/tenants/", "/permissions/")
 class AuditLog:
     """Appends to a file, which is opened anew when it was moved away, as logrotate does."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, clock: Clock) -> None:
         """Raises InvalidValue when it cannot be written."""
         try:
             self._file = logging.handlers.WatchedFileHandler(file, encoding="utf-8")
@@ -45,6 +46,7 @@ class AuditLog:
                 f"auditLogFile={str(file)!r} cannot be written ({error}): name a file in a folder "
                 "that exists and may be written to, or leave the key out"
             ) from error
+        self._clock = clock
 
     def requested(
         self,
@@ -74,9 +76,10 @@ class AuditLog:
         self._file.close()
 
     def _note(self, event: str, role: str | None, address: str, **more: Any) -> None:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        now = datetime.fromtimestamp(self._clock.wall_ms() / 1000, UTC)
+        time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps(
-            {"time": now, "event": event, "role": role, "address": address, **more},
+            {"time": time, "event": event, "role": role, "address": address, **more},
             ensure_ascii=False,
         )
         record = logging.LogRecord("audit", logging.INFO, __file__, 0, line, None, None)

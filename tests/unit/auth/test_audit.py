@@ -3,6 +3,7 @@ import logging
 
 import aiohttp
 import pytest
+from support.clock import ManualClock
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client
@@ -72,7 +73,7 @@ async def test_sign_ins_that_fail_are_logged_and_noted(tmp_path, caplog):
 
 def test_a_file_that_was_moved_away_is_begun_anew(tmp_path):
     file = tmp_path / "audit.log"
-    audit = AuditLog(file)
+    audit = AuditLog(file, ManualClock())
     audit.refused("token", "127.0.0.1", "expired")
     file.rename(tmp_path / "audit.log.1")
     audit.refused("token", "127.0.0.1", "expired")
@@ -82,15 +83,17 @@ def test_a_file_that_was_moved_away_is_begun_anew(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(InvalidValue, match=r"auditLogFile='.*none/audit.log' cannot be written"):
-        AuditLog(tmp_path / "none" / "audit.log")
+        AuditLog(tmp_path / "none" / "audit.log", ManualClock())
 
 
 def test_of_a_long_body_the_beginning_is_kept(tmp_path):
-    audit = AuditLog(tmp_path / "audit.log")
+    audit = AuditLog(tmp_path / "audit.log", ManualClock())
     body = b"a" * (BODY_BYTES_MAX + 1)
     path = "/admin/v2/tenants/acme"
     audit.requested("PUT", path, 204, role="r", proxy_role="p", address="127.0.0.1", body=body)
     audit.close()
     [line] = noted(tmp_path / "audit.log")
     assert line["body"] == "a" * BODY_BYTES_MAX
+    [stored] = (tmp_path / "audit.log").read_text().splitlines()
+    assert json.loads(stored)["time"] == "1970-01-01T00:16:40.000Z", "what the clock says"
     assert line["proxyRole"] == "p"

@@ -63,7 +63,7 @@ async def running_broker(
         authentication = authentication_of(config.auth, clock)
         if authentication is not None:
             stack.push_async_callback(authentication.close)
-        audit = _audit(config, stack)
+        audit = _audit(config, clock, stack)
         if authentication is not None:
             authentication.audit = audit
         tasks = Tasks("broker")
@@ -108,10 +108,10 @@ async def running_broker(
         yield broker
 
 
-def _audit(config: Config, stack: AsyncExitStack) -> AuditLog | None:
+def _audit(config: Config, clock: Clock, stack: AsyncExitStack) -> AuditLog | None:
     if config.log.audit_file is None:
         return None
-    audit = AuditLog(config.log.audit_file)
+    audit = AuditLog(config.log.audit_file, clock)
     stack.callback(audit.close)
     return audit
 

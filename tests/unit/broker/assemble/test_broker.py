@@ -1,5 +1,9 @@
+import threading
+
 import pytest
-from unit.broker.peer import Peer
+from support.clock import LoopClock
+from support.loop import pass_time, until_idle
+from unit.broker.peer import Peer, send
 
 from magnetar.broker.addresses import listen
 from magnetar.broker.assemble.broker import running_broker
@@ -29,3 +33,22 @@ async def test_the_advertised_address_is_what_clients_are_told():
         assert found.brokerServiceUrl == f"pulsar://broker.example:{local.port}"
         assert not found.proxy_through_service_url
         peer.wire.close()
+
+
+async def test_a_broker_in_memory_has_no_thread_and_lives_by_the_time_of_its_loop():
+    before = set(threading.enumerate())
+    settings = {**QUIET, "ttlDurationDefaultInSeconds": 60, "keepAliveIntervalSeconds": 100_000}
+    async with LocalBroker(settings=settings, clock=LoopClock()) as local:
+        peer = await Peer.open(local.port)
+        await peer.consume(1)
+        await peer.produce(1)
+        peer.wire.send(send(1, 0, b"x"))
+        await peer.hear()
+        [topic] = local.broker.registry.loaded.values()
+        [cursor] = topic.ledger.cursors.values()
+        assert cursor.backlog == 1
+        await pass_time(3600)
+        assert cursor.backlog == 0, "it expired, and nobody waited for it"
+        assert set(threading.enumerate()) == before
+        peer.wire.close()
+        await until_idle()
