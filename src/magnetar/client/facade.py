@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any, Final, ParamSpec, TypeVar, Unpack
@@ -39,9 +40,7 @@ class Facade:
     def __init__(self, make: Callable[[LoopThread], Any]) -> None:
         self._make = make
         self._closed = False
-        thread = loop_thread()
-        self._begin(thread)
-        self._thread = thread
+        self._begin_here()
 
     @property
     def _asyncio(self) -> Any:
@@ -58,9 +57,15 @@ class Facade:
             if self._closed:
                 raise AlreadyClosed("it was closed before it was used in this process")
             if self._thread.inherited:
-                thread = loop_thread()
-                self._begin(thread)
-                self._thread = thread  # Last: other threads see what is ready.
+                self._begin_here()
+
+    def _begin_here(self) -> None:
+        with self._loop_thread() as thread:
+            self._begin(thread)
+            self._thread = thread  # Last: other threads see what is ready.
+
+    def _loop_thread(self) -> AbstractContextManager[LoopThread]:
+        return loop_thread()
 
     def _begin(self, thread: LoopThread) -> None:
         made = self._make(thread)
@@ -138,19 +143,11 @@ class MadeFacade(Facade):
         """``listener`` is called with this and each message, in a thread of the client."""
         self._client = client  # It stays open as long as this one is in use.
         self._listener = listener
+        super().__init__(lambda thread: thread.make(make, _close))
 
-        def begin(thread: LoopThread) -> Any:
-            client.own()  # First, since the loop's thread could not wait for itself.
-            return thread.make(make, _close)
-
-        super().__init__(begin)
-
-    def _begin(self, thread: LoopThread) -> None:
-        super()._begin(thread)
-        if self._listener is not None:
-            hand = partial(self._client.listener_thread(self).call, self._listener, self)
-            self._thread = thread  # The listener may use it at once.
-            thread.call(self._made._start_listening, hand)
+    def _loop_thread(self) -> AbstractContextManager[LoopThread]:
+        self._client.own()  # First, since the loop's thread could not wait for itself.
+        return nullcontext(self._client._thread)
 
 
 class ProducerFacade(MadeFacade):
@@ -175,6 +172,10 @@ class ReceiverFacade(MadeFacade):
         self._acknowledged: deque[Message[Any] | MessageId] = deque()
         self._interrupted = False  # A call was, and the loop may not have heard of it.
         self._posted = False  # Invariant: it is True only while the loop is going to take them.
+        if self._listener is not None:
+            hand = partial(self._client.listener_thread(self).call, self._listener, self)
+            self._thread = thread  # The listener may use it, and all above, at once.
+            thread.call(self._made._start_listening, hand)
 
     def _take(
         self,
@@ -232,10 +233,13 @@ class ClientFacade(Facade):
         """As ``magnetar.Client``."""
 
         def make(thread: LoopThread) -> Client:
-            client = thread.call(Client, service_url, **options)
-            thread.keep(client)
+            async def opened() -> Client:
+                client = Client(service_url, **options)
+                thread.keep(client)
+                return client
+
             self._listener_threads: dict[int, ListenerThread] = {}
-            return client
+            return thread.make(opened, thread.drop)
 
         self._listener_threads_max = options.get("listener_threads", 1)
 
@@ -254,8 +258,9 @@ class ClientFacade(Facade):
         try:
             self._thread.finish(partial(self._thread.drop, self._made, timeout_s))
         finally:
-            for thread in self._listener_threads.values():
-                thread.end()
+            listening = [each for each in self._listener_threads.values() if not each.end()]
+            if not listening:  # What a listener does is not waited for.
+                self._thread.join()
 
     @staticmethod
     def _forgotten(thread: LoopThread, made: Any) -> None:

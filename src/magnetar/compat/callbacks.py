@@ -12,6 +12,8 @@ from typing import Any, Final
 
 log = logging.getLogger(__name__)
 
+END_S: Final = 1.0
+
 Job = tuple[Callable[..., object], tuple[Any, ...]]
 
 
@@ -45,11 +47,16 @@ class Callbacks:
             drained.wait()
 
     def close(self) -> None:
-        """End the thread behind what waits; a later callback starts another."""
+        """End the thread behind what waits; a later callback starts another.
+
+        Waits END_S seconds for it at most: a callback may wait for who closes.
+        """
         with self._lock:
-            if self._caller is not None:
-                self._caller.put(None)
-                self._caller = None
+            caller, self._caller = self._caller, None
+        if caller is not None:
+            caller.put(None)
+            if caller.thread is not threading.current_thread():
+                caller.thread.join(END_S)
 
 
 class _Caller:

@@ -19,8 +19,11 @@ from magnetar.errors import AlreadyClosed, Conflict
 
 INTERRUPTIONS = 120
 WAIT_MAX_S = 0.002
+SWALLOWED_S = (
+    10.0  # An interruption that has not come out by then: Python ignored it in a finalizer.
+)
 
-ready = threading.Event()
+ready, out = threading.Event(), threading.Event()
 seed = time.time_ns()
 chance = random.Random(seed)
 interrupted = count(1)
@@ -30,8 +33,12 @@ def interrupt():
     while True:
         ready.wait()
         ready.clear()
-        time.sleep(chance.uniform(0, WAIT_MAX_S))
-        os.kill(os.getpid(), signal.SIGINT)
+        out.clear()
+        sent = False
+        while not sent or not out.wait(SWALLOWED_S):
+            time.sleep(chance.uniform(0, WAIT_MAX_S))
+            os.kill(os.getpid(), signal.SIGINT)
+            sent = True
 
 
 def until_interrupted(work):
@@ -41,6 +48,7 @@ def until_interrupted(work):
         while True:
             work()
     except KeyboardInterrupt:
+        out.set()
         next(interrupted)
 
 

@@ -167,7 +167,12 @@ def interrupted():
             signal.pthread_kill(main, signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, interrupt)
-    holder = threading.Thread(target=loop_thread().call, args=(free.wait,))
+
+    def hold():
+        with loop_thread() as thread:
+            thread.call(free.wait)
+
+    holder = threading.Thread(target=hold)
     sender = threading.Thread(target=send_signals)
     holder.start()
     sender.start()

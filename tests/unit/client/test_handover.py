@@ -6,7 +6,6 @@ from concurrent.futures import Future
 import pytest
 
 from magnetar.client.handover import Handover
-from magnetar.client.loop_thread import loop_thread
 from magnetar.client.outgoing_message import OutgoingMessage, prepare
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, QueueFull
 
@@ -73,15 +72,16 @@ def test_the_loop_takes_in_one_list_what_comes_before_it_looks(blocking_client, 
         def _take(self, handed):
             taken.append(handed)
 
-    handover = Handover(Watched(), loop_thread())
+    thread = producer._thread
+    handover = Handover(Watched(), thread)
     looking, done = threading.Event(), threading.Event()
-    loop_thread().post(lambda: (looking.set(), done.wait(5)))
+    thread.post(lambda: (looking.set(), done.wait(5)))
     looking.wait(5)
     receipt = Future()
     handover.put(b"1", {})
     handover.put(b"2", {"key": "k"}, receipt)
     done.set()
-    loop_thread().call(lambda: None)
+    thread.call(lambda: None)
     assert taken == [[b"1", (b"2", OutgoingMessage(b"2", "k"), receipt)]]
 
 
