@@ -84,10 +84,6 @@ class NonPersistentTopic:
         return self._producers.detached_chunk_count
 
     @property
-    def deduplicates(self) -> bool:
-        return False
-
-    @property
     def publish_throttle(self) -> PublishThrottle | None:
         return None if self._rates is None else self._rates.throttle
 

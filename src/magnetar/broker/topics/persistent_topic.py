@@ -26,6 +26,7 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, Position
+from magnetar.model.stats import TopicStats
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.settings import ledger_options
@@ -128,10 +129,6 @@ class PersistentTopic:
     @property
     def removed_totals(self) -> DeliveryTotals:
         return self._subscriptions.removed_totals
-
-    @property
-    def deduplicates(self) -> bool:
-        return self._features.deduplication is not None
 
     @property
     def publish_throttle(self) -> PublishThrottle | None:
@@ -289,6 +286,19 @@ class PersistentTopic:
         if not self._features.prepare_for_rest():
             return False
         return await self.ledger.prepare_for_rest()
+
+    def fill(self, stats: TopicStats) -> None:
+        size, age = self.policies.backlog_quota_size, self.policies.backlog_quota_age
+        stats.backlog_quota_bytes = -1 if size is None else size.limit_bytes
+        stats.backlog_quota_s = -1 if age is None else age.limit_time_s
+        stats.size_evictions = self._state.size_evictions
+        stats.age_evictions = self._state.age_evictions
+        stats.producers_held_since_ms = self._producers.held_since_ms
+        stats.writes = self.writer.writes
+        if (compacted := self.ledger.compacted) is not None:
+            stats.compacted_entries = compacted.entry_count
+            stats.compacted_bytes = compacted.size_bytes
+        self._features.fill(stats)
 
     @property
     def log(self) -> TopicLog:

@@ -19,6 +19,7 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
+from magnetar.model.stats import TopicStats
 
 
 class Topic(Protocol):
@@ -51,10 +52,6 @@ class Topic(Protocol):
     @property
     def producers(self) -> Mapping[str, Producer]:
         """Those attached, by name. Read only."""
-
-    @property
-    def deduplicates(self) -> bool:
-        """What a producer sends again is not stored again."""
 
     @property
     def publish_throttle(self) -> PublishThrottle | None:
@@ -250,6 +247,9 @@ class StoredTopic(Topic, Protocol):
 
     def offloading(self) -> TopicOffload:
         """What offloads it, made where there is none. Raises TopicClosed."""
+
+    def fill(self, stats: TopicStats) -> None:
+        """Add what only a topic that keeps messages can tell."""
 
     @property
     def log(self) -> TopicLog:

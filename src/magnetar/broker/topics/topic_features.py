@@ -15,6 +15,7 @@ from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.model.policies import Policies
+from magnetar.model.stats import TopicStats
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
 
@@ -81,6 +82,14 @@ class TopicFeatures:
             )
         if self._deduplication is not None:
             self._deduplication.apply()
+
+    def fill(self, stats: TopicStats) -> None:
+        """Add what each of them that there is can tell."""
+        stats.deduplicates = self.deduplication is not None
+        if self.compaction is not None:
+            self.compaction.fill(stats)
+        if self.offload is not None:
+            self.offload.fill(stats)
 
     async def recover(self) -> None:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""

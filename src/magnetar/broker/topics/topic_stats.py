@@ -1,16 +1,10 @@
 """A snapshot of a topic's counters, for whoever shows them. Reading changes nothing."""
 
 from magnetar.broker.dispatch.key_shared import KeyShared
-from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.subscriptions.consumer import Consumer
-from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
-    NonPersistentSubscription,
-)
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
-from magnetar.model.policies import NO_POLICIES
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -20,10 +14,6 @@ def topic_stats(topic: Topic) -> TopicStats:
     subscriptions = {
         name: _subscription(each, topic.loaded_at_ms) for name, each in topic.subscriptions.items()
     }
-    policies = topic.stored.policies if topic.stored is not None else NO_POLICIES
-    size, age = policies.backlog_quota_size, policies.backlog_quota_age
-    compaction = None if topic.stored is None else topic.stored.compaction
-    offload = None if topic.stored is None else topic.stored.offload
     throttle = topic.publish_throttle
     found = TopicStats(
         msg_in_counter=topic.message_count,
@@ -36,36 +26,15 @@ def topic_stats(topic: Topic) -> TopicStats:
         backlog_bytes=max(
             (s.backlog_bytes for s in subscriptions.values() if s.durable), default=0
         ),
-        backlog_quota_bytes=-1 if size is None else size.limit_bytes,
-        backlog_quota_s=-1 if age is None else age.limit_time_s,
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
         publish_limited_count=0 if throttle is None else throttle.limited_count,
-        deduplicates=topic.deduplicates,
         waiting_publishers=topic.waiting_producers,
-        compaction_removed=compaction.removed_count if compaction else 0,
-        compaction_succeeded_count=compaction.succeeded_count if compaction else 0,
-        compaction_failed_count=compaction.failed_count if compaction else 0,
-        compaction_succeeded_ms=compaction.succeeded_ms if compaction else 0,
-        compaction_failed_ms=compaction.failed_ms if compaction else 0,
-        compaction_duration_ms=compaction.duration_ms if compaction else 0,
-        compaction_read_bytes=compaction.read_bytes if compaction else 0,
-        compaction_writes=compaction.writes if compaction else None,
-        offloaded_bytes=offload.size_bytes if offload else 0,
-        offloaded_ledger_id=offload.last_ledger_id if offload else 0,
-        offload_succeeded_ms=offload.succeeded_ms if offload else 0,
-        offload_failed_ms=offload.failed_ms if offload else 0,
         publishers=[_publisher(producer) for producer in topic.producers.values()],
         subscriptions=subscriptions,
     )
-    if isinstance(topic, PersistentTopic):
-        found.writes = topic.writer.writes
-        found.producers_held_since_ms = topic.upkeep.producers.held_since_ms
-        if (compacted := topic.ledger.compacted) is not None:
-            found.compacted_entries = compacted.entry_count
-            found.compacted_bytes = compacted.size_bytes
-        found.size_evictions = topic.upkeep.state.size_evictions
-        found.age_evictions = topic.upkeep.state.age_evictions
+    if topic.stored is not None:
+        topic.stored.fill(found)
     return found
 
 
@@ -123,23 +92,7 @@ def _subscription(subscription: Subscription, loaded_ms: int) -> SubscriptionSta
         consumers=[_consumer(each, subscription, ranges.get(each, [])) for each in consumers],
         properties=dict(subscription.properties),
     )
-    if isinstance(subscription, PersistentSubscription):
-        cursor = subscription.cursor
-        stats.backlog_bytes = cursor.backlog_bytes
-        stats.acked_ranges = cursor.acked_ranges
-        stats.acked_ranges_bytes = cursor.acked_ranges_bytes
-        stats.last_mark_moved_ms = cursor.mark_moved_ms
-        if subscription.delayed is not None:
-            # What somebody acknowledges before its time is known when that has come.
-            stats.delayed_entries = min(subscription.delayed.count, stats.backlog_entries)
-            stats.delayed_index_bytes = subscription.delayed.size_bytes
-        if subscription.throttle is not None:
-            stats.rate_waits += subscription.throttle.waits
-        stats.expired_counter = subscription.expired_count
-        stats.last_expired_ms = subscription.last_expired_ms
-    elif isinstance(subscription, NonPersistentSubscription):
-        stats.durable = False  # Nobody finds it again when its topic was unloaded.
-        stats.dropped_counter = subscription.dropped_count
+    subscription.fill(stats)
     return stats
 
 

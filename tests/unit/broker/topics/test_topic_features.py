@@ -2,6 +2,7 @@
 
 import pytest
 
+from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import TopicClosed
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import PublishRate
@@ -15,7 +16,7 @@ async def test_a_topic_has_none_of_them_until_it_is_asked_for(bench):
     bench.topic.apply(Policies(publish_rate=PublishRate(5)))
     assert features.publish == features.rates.publish
     bench.topic.apply(Policies(deduplication=True))
-    assert bench.topic.deduplicates
+    assert topic_stats(bench.topic).deduplicates
 
 
 async def test_a_topic_that_closes_begins_nothing(bench):

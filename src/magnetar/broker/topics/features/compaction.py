@@ -16,6 +16,7 @@ from magnetar.message.compaction import LastMessages
 from magnetar.message.entry import checksum
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
+from magnetar.model.stats import TopicStats
 from magnetar.model.write_counts import WriteCounts
 from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
@@ -55,6 +56,17 @@ class TopicCompaction:
         self._clock = state.clock
         self._places = state.context.compactions
         self._tasks = Tasks(f"compaction {state.name}")
+
+    def fill(self, stats: TopicStats) -> None:
+        """Add how it stands."""
+        stats.compaction_removed = self.removed_count
+        stats.compaction_succeeded_count = self.succeeded_count
+        stats.compaction_failed_count = self.failed_count
+        stats.compaction_succeeded_ms = self.succeeded_ms
+        stats.compaction_failed_ms = self.failed_ms
+        stats.compaction_duration_ms = self.duration_ms
+        stats.compaction_read_bytes = self.read_bytes
+        stats.compaction_writes = self.writes
 
     @property
     def running(self) -> bool:

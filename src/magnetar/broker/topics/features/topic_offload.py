@@ -12,6 +12,7 @@ from magnetar.errors import AlreadyExists, InvalidValue, MagnetarError, NotAllow
 from magnetar.model.offload_policies import DELETION_LAG_MS, OffloadPlace, OffloadPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
+from magnetar.model.stats import TopicStats
 from magnetar.storage.codec.offload_context import OffloadContext
 from magnetar.storage.ledger.offloader import OPTION
 from magnetar.storage.managed_ledger import offload_due
@@ -40,6 +41,13 @@ class TopicOffload:
         self._place: OffloadPlace | None = None
         self._running = False
         self._tasks = Tasks(f"offload {state.name}")
+
+    def fill(self, stats: TopicStats) -> None:
+        """Add how it stands."""
+        stats.offloaded_bytes = self.size_bytes
+        stats.offloaded_ledger_id = self.last_ledger_id
+        stats.offload_succeeded_ms = self.succeeded_ms
+        stats.offload_failed_ms = self.failed_ms
 
     @property
     def running(self) -> bool:

@@ -11,6 +11,7 @@ from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic_state import TopicState
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.position import EARLIEST, Position
+from magnetar.model.stats import SubscriptionStats
 from magnetar.tasks import Tasks
 
 
@@ -81,6 +82,10 @@ class NonPersistentSubscription(Subscription):
     ) -> None:
         """What was delivered is gone."""
         consumer.begin_epoch(epoch)
+
+    def fill(self, stats: SubscriptionStats) -> None:
+        stats.durable = False  # Nobody finds it again when its topic was unloaded.
+        stats.dropped_counter = self.dropped_count
 
     def _new_dispatch(self, request: SubscribeRequest) -> NonPersistentDispatch:
         return NonPersistentDispatch(

@@ -15,6 +15,7 @@ from magnetar.errors import Fenced
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
+from magnetar.model.stats import SubscriptionStats
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
@@ -256,6 +257,20 @@ class PersistentSubscription(Subscription):
             left = pending_in(self.cursor.ack_set(position) or [])
             messages = self.dispatch.acknowledged_part(consumer, position, left)
             consumer.totals.acked_count += messages
+
+    def fill(self, stats: SubscriptionStats) -> None:
+        stats.backlog_bytes = self.cursor.backlog_bytes
+        stats.acked_ranges = self.cursor.acked_ranges
+        stats.acked_ranges_bytes = self.cursor.acked_ranges_bytes
+        stats.last_mark_moved_ms = self.cursor.mark_moved_ms
+        if self.delayed is not None:
+            # What somebody acknowledges before its time is known when that has come.
+            stats.delayed_entries = min(self.delayed.count, stats.backlog_entries)
+            stats.delayed_index_bytes = self.delayed.size_bytes
+        if self.throttle is not None:
+            stats.rate_waits += self.throttle.waits
+        stats.expired_counter = self.expired_count
+        stats.last_expired_ms = self.last_expired_ms
 
     def _new_dispatch(self, request: SubscribeRequest) -> DispatchLoop:
         return DispatchLoop(

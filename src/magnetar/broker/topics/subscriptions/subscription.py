@@ -28,6 +28,7 @@ from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
+from magnetar.model.stats import SubscriptionStats
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Tasks
 
@@ -110,6 +111,10 @@ class Subscription(ABC):
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
     ) -> None:
         """Deliver again: ``positions`` of what the consumer holds, or all of it (None)."""
+
+    @abstractmethod
+    def fill(self, stats: SubscriptionStats) -> None:
+        """Add what only a subscription of its kind can tell."""
 
     @abstractmethod
     def _new_dispatch(self, request: SubscribeRequest) -> Dispatch:

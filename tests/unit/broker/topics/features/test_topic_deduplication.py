@@ -27,7 +27,7 @@ def switch(bench):
 
 
 async def test_a_topic_that_does_not_deduplicate_has_nothing_for_it(bench):
-    assert not bench.topic.deduplicates
+    assert not bench.topic._features.deduplication
     assert bench.topic._features._deduplication is None
     assert not bench.topic.ledger.cursors
 
@@ -35,7 +35,7 @@ async def test_a_topic_that_does_not_deduplicate_has_nothing_for_it(bench):
 async def test_it_is_switched_on_and_off_while_the_topic_is_in_use(bench, switch):
     await bench.publish("a")
     await switch(ON)
-    assert bench.topic.deduplicates
+    assert bench.topic._features.deduplication
     assert list(bench.topic.ledger.cursors) == [CURSOR]
     assert bench.topic.subscriptions == {}
     stored_before = bench.topic.ledger.entry_count
@@ -43,7 +43,7 @@ async def test_it_is_switched_on_and_off_while_the_topic_is_in_use(bench, switch
     assert (await bench.publish("c"))[0] == "unstored"
     assert bench.topic.ledger.entry_count == stored_before + 1
     await switch(OFF)
-    assert not bench.topic.deduplicates
+    assert not bench.topic._features.deduplication
     assert not bench.topic.ledger.cursors
     assert (await bench.publish("d"))[0] == "receipts"
 
