@@ -2,10 +2,23 @@
 
 import difflib
 import importlib
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Gives a command several options, in this order."""
+
+    def given(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return given
 
 
 class Lazy(NamedTuple):

@@ -38,6 +38,18 @@ def output_format(command: F) -> F:
     return command
 
 
+def output_lines(about: str) -> Callable[[F], F]:
+    """Gives a command ``-o text|json``, as ``form``; ``about`` says what json is a line of."""
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(("text", "json")),
+        default="text",
+        help=f"json: {about}",
+    )
+
+
 def show(value: Any, form: str, table: "RenderableType | None" = None) -> None:
     """Print a value in the form that was asked for; ``table`` is what it looks like as one.
 

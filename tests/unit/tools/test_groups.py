@@ -2,7 +2,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from magnetar.tools.groups import Lazy, LazyGroup
+from magnetar.tools.groups import Lazy, LazyGroup, with_options
 
 
 @click.group(
@@ -35,3 +35,13 @@ def test_a_misspelt_command_has_its_nearest_named(asked, said):
     ended = CliRunner().invoke(top, [asked])
     assert ended.exit_code == 2
     assert said in ended.output
+
+
+def test_options_that_commands_share_keep_their_order():
+    @click.command()
+    @with_options(click.option("--first"), click.option("--second"))
+    def both(**given):
+        click.echo(given)
+
+    assert [each.name for each in both.params] == ["first", "second"]
+    assert "'first': '1'" in CliRunner().invoke(both, ["--first", "1"]).output

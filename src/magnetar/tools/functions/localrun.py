@@ -2,8 +2,8 @@
 
 import contextlib
 import signal
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 import click
 
@@ -17,8 +17,7 @@ from magnetar.tools.connection import (
 )
 from magnetar.tools.functions.options import configured
 from magnetar.tools.functions.run import checked
-
-F = TypeVar("F", bound=Callable[..., Any])
+from magnetar.tools.groups import with_options
 
 _CONNECTION: Final = (
     click.option(
@@ -94,12 +93,13 @@ _OLDER: Final = {
 }
 
 
-def _connected(command: F) -> F:
-    names = [(name, *filter(None, [_OLDER.get(name)])) for name in _REFUSED]
-    refused = [click.option(*each, help=f"Not done: {_REFUSED[each[0]]}.") for each in names]
-    for option in reversed((*_CONNECTION, *refused)):
-        command = option(command)
-    return command
+_connected = with_options(
+    *_CONNECTION,
+    *(
+        click.option(name, *filter(None, [_OLDER.get(name)]), help=f"Not done: {why}.")
+        for name, why in _REFUSED.items()
+    ),
+)
 
 
 @click.command()

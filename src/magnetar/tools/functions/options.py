@@ -9,6 +9,7 @@ import click
 
 from magnetar.errors import InvalidValue, MagnetarError, NotReady
 from magnetar.functions.config import PUBLIC, BatchBuilder, LogLevel, ProcessingGuarantees
+from magnetar.tools.groups import with_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -18,14 +19,12 @@ _COMPLETION_TIMEOUT_S: Final = 1.0
 
 def named(command: F) -> F:
     """Which function: by its full name, or by its parts."""
-    for option in (
-        click.option("--name", help="The function's name.", shell_complete=_complete_name),
-        click.option("--namespace", help="Its namespace. [default]"),
-        click.option("--tenant", help="Its tenant. [public]"),
+    return with_options(
         click.option("--fqfn", help="All three: tenant/namespace/name."),
-    ):
-        command = option(command)
-    return command
+        click.option("--tenant", help="Its tenant. [public]"),
+        click.option("--namespace", help="Its namespace. [default]"),
+        click.option("--name", help="The function's name.", shell_complete=_complete_name),
+    )(command)
 
 
 def _complete_name(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -195,9 +194,7 @@ def configured(command: F) -> F:
         ),
         *(click.option(option, type=kind, help="No effect.") for option, _, kind in _RESOURCES),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return named(command)
+    return named(with_options(*options)(command))
 
 
 def config_from(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from magnetar.tools.connection import Connection, admin_options
-from magnetar.tools.output import printable
+from magnetar.tools.output import output_lines, printable
 
 
 @click.command()
@@ -16,14 +16,7 @@ from magnetar.tools.output import printable
 @click.option("--backwards", is_flag=True, help="The newest first.")
 @click.option("--key", help="Only messages with this key.")
 @click.option("--filter", "contains", help="Only with this text, or property name=value.")
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    help="json: a line for each message.",
-)
+@output_lines("a line for each message.")
 @admin_options
 def peek(connection: Connection, topic: str, count: int, form: str, **given: Any) -> None:
     """Show messages of TOPIC; no subscription notices.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from magnetar.tools.connection import Connection, about, connection_options
+from magnetar.tools.output import output_lines
 
 if TYPE_CHECKING:
     from magnetar.client.producers.config import ProducerOptions
@@ -58,14 +59,7 @@ if TYPE_CHECKING:
 @click.option("-ekn", "--encryption-key-name", help="Whose key to encrypt with.")
 @click.option("-ekv", "--encryption-key-value", help="file:///path of a public key, or data:...")
 @click.option("-dr", "--disable-replication", is_flag=True, help="Keep it in this cluster.")
-@click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(("text", "json")),
-    default="text",
-    help="json: the id of each message, a line each.",
-)
+@output_lines("the id of each message, a line each.")
 @connection_options
 def produce(connection: Connection, topic: str, **given: Any) -> None:
     """Send messages to TOPIC.

@@ -3,19 +3,19 @@
 import asyncio
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from magnetar.tools.connection import Connection, about, connection_options
+from magnetar.tools.groups import with_options
+from magnetar.tools.output import output_lines
 
 if TYPE_CHECKING:
     from magnetar.client.consumers.receiver import Receiver
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
-_OPTIONS: Final = (
+receive_options = with_options(
     click.option(
         "-n", "--num-messages", default=1, show_default=True, help="How many; 0: until Ctrl-C."
     ),
@@ -47,21 +47,8 @@ _OPTIONS: Final = (
         show_default=True,
         help="auto_consume: values by the topic's schema.",
     ),
-    click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(("text", "json")),
-        default="text",
-        help="json: a line for each message.",
-    ),
+    output_lines("a line for each message."),
 )
-
-
-def receive_options(command: F) -> F:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command()

@@ -1,20 +1,18 @@
 """The commands ``perf produce``, ``perf consume`` and ``perf read``."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from magnetar.tools.connection import Connection, about, connection_options
+from magnetar.tools.groups import with_options
+from magnetar.tools.messaging.receive import TYPES
 
 if TYPE_CHECKING:
     from .running import Run
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-TYPES: Final = ("Exclusive", "Shared", "Failover", "Key_Shared")
-_OPTIONS: Final = (
+load_options = with_options(
     click.option(
         "-t",
         "--num-topic",
@@ -43,12 +41,6 @@ _OPTIONS: Final = (
         help="Write the latencies of each interval, as HdrHistogram's log.",
     ),
 )
-
-
-def load_options(command: F) -> F:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group()

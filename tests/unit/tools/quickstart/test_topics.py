@@ -3,7 +3,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from magnetar.errors import InvalidName, NotReady
+from magnetar.errors import InvalidName, Refused, Unreachable
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
 
@@ -50,12 +50,12 @@ def test_a_topic_that_is_there_already_is_fine(web):
 
 def test_a_refusal_is_reported_with_the_topic(web):
     web.status = 412
-    with pytest.raises(NotReady, match=r"public/default/flights.*412"):
+    with pytest.raises(Refused, match=r"412.*public/default/flights"):
         create_partitioned_topic(url(web), TOPIC, 4)
 
 
 def test_nobody_answering_is_reported_with_the_address(unused_tcp_port):
-    with pytest.raises(NotReady, match=str(unused_tcp_port)):
+    with pytest.raises(Unreachable, match=str(unused_tcp_port)):
         create_partitioned_topic(f"http://127.0.0.1:{unused_tcp_port}", TOPIC, 4)
 
 
