@@ -148,7 +148,7 @@ async def test_what_cannot_be_stored_is_tried_again_and_delivered_in_time(world,
     store = world.stores["ledgers"]
     create = store.create
 
-    async def refuses():
+    async def refuses(_):
         raise WriteFailed("no space")
 
     monkeypatch.setattr(store, "create", refuses)
