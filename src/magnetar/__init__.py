@@ -10,6 +10,8 @@ not pay for the client.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from magnetar.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from magnetar import errors
     from magnetar.client.admin_api import AdminAnswer, AdminApi
@@ -47,8 +49,6 @@ if TYPE_CHECKING:
         RegexSubscriptionMode,
         SubscriptionType,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "EARLIEST_MESSAGE",

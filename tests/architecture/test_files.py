@@ -26,6 +26,7 @@ TESTED_ELSEWHERE = {
     "broker/tracing/traces.py": "tests/compatibility/test_traces.py",
     "model/trace_counts.py": "numbers only; tests/compatibility/test_traces.py",
     "broker/topics/log/backlog_limits.py": "tests/unit/broker/topics/log/test_topic_upkeep.py",
+    "version.py": "a name; tests/unit/tools/test_cli.py",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "schemas/schema.py": "a contract; tests/unit/schemas/test_primitives.py, and the others there",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",

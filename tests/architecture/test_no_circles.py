@@ -1,16 +1,13 @@
-"""No two files of a room need each other: each can be read, and changed, before the next one."""
+"""No two files need each other: each can be read, and changed, before the next one."""
 
 import ast
 
-import pytest
 from architecture.source import files, tree
-
-# Rooms whose files still import each other in a circle, and which do.
-CIRCLES: dict[str, list[set[str]]] = {}
 
 
 def module(name: str) -> str:
-    return ".".join(("magnetar", *name.removesuffix(".py").removesuffix("/__init__").split("/")))
+    parts = ["magnetar", *name.removesuffix(".py").split("/")]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 MODULES = {module(name): name for name in files()}
@@ -28,8 +25,9 @@ def imports(name: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             source = ".".join([*above, *filter(None, [node.module])])
-            inner = {f"{source}.{alias.name}" for alias in node.names}
-            found |= inner & MODULES.keys() or {source}
+            for alias in node.names:
+                inner = f"{source}.{alias.name}"
+                found.add(inner if inner in MODULES else source)
     return {MODULES[each] for each in found & MODULES.keys()} - {name}
 
 
@@ -50,13 +48,8 @@ def _reach(graph: dict[str, set[str]], start: str) -> set[str]:
     return found
 
 
-ROOMS = sorted({name.rpartition("/")[0] for name in files()} - {""})
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_files_of_a_room_import_each_other(room):
-    inside = {name: imports(name) for name in files() if name.startswith(f"{room}/")}
-    assert circles(inside) == CIRCLES.get(room, []), (
+def test_no_files_import_each_other():
+    assert circles({name: imports(name) for name in files()}) == [], (
         "cut where one can be understood alone: let it take values and return events"
     )
 

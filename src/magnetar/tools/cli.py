@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import click
 
-from magnetar import __version__
 from magnetar.errors import MagnetarError
 from magnetar.tools.groups import Lazy, LazyGroup
+from magnetar.version import __version__
 
 COMMANDS: Final = {
     "standalone": Lazy(

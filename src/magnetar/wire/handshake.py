@@ -1,8 +1,8 @@
 """CONNECT and CONNECTED: what client and broker tell each other before anything else. Pure."""
 
-from magnetar import __version__
 from magnetar.errors import UnexpectedCommand
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.version import __version__
 
 from . import requests
 from .frames import MESSAGE_SIZE_MAX, Frame, encode

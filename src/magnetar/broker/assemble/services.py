@@ -2,7 +2,6 @@
 
 from itertools import count
 
-from magnetar import __version__
 from magnetar.broker.addresses import keeps_clients
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.authorization.permissions import Permissions
@@ -21,6 +20,7 @@ from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
+from magnetar.version import __version__
 
 from .managed_ledgers import ledger_opener
 from .shared import Shared

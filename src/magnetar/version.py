@@ -1,0 +1,3 @@
+"""The version of Magnetar, which both sides of a connection say. Pure."""
+
+__version__ = "0.1.0"
