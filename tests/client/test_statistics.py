@@ -56,7 +56,8 @@ async def test_a_line_is_logged_for_each_interval(broker, topic, caplog):
         def emit(self, record):
             first, _, rest = record.getMessage().partition(" ")
             lines.setdefault(first, []).append(rest)
-            if all(len(lines.get(f"{kind}.stats", ())) >= 2 for kind in ("producer", "consumer")):
+            quiet = "messages_per_s=0.0 " in " ".join(lines.get("producer.stats", ()))
+            if quiet and len(lines.get("consumer.stats", ())) >= 2:
                 both.set()
 
     handler = Lines()
@@ -76,8 +77,7 @@ async def test_a_line_is_logged_for_each_interval(broker, topic, caplog):
     finally:
         log.removeHandler(handler)
     assert lines["producer.stats"][0].startswith(f"topic={topic} name=counted messages_sent=10 ")
-    assert "latency_p99_ms=" in lines["producer.stats"][0]
-    assert "messages_per_s=0.0" in lines["producer.stats"][1]
+    assert "latency_p99_ms=" in " ".join(lines["producer.stats"])
     assert " messages_received=10 " in lines["consumer.stats"][-1]
 
 

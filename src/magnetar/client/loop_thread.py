@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
+from magnetar.clock import SystemClock
 from magnetar.errors import AlreadyClosed, MagnetarError, NotAllowed
 from magnetar.tasks import Tasks
 
@@ -232,12 +233,13 @@ class LoopThread:
 
     async def _end_behind_all(self) -> None:
         """Stop the loop when nothing goes on: calls of other threads, listeners that are called."""
+        clock = SystemClock()
         await _others()
-        while not self._asking.acquire(blocking=False):  # noqa: ASYNC110 - a thread has it.
-            await asyncio.sleep(_AGAIN_S)
+        while not self._asking.acquire(blocking=False):
+            await clock.sleep(_AGAIN_S)
         self.over = "its client is closed"
         self._asking.release()
-        await asyncio.sleep(0)  # What was asked for before that begins.
+        await clock.sleep(0)  # What was asked for before that begins.
         await _others()
         self._loop.stop()
 
