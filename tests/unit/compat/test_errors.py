@@ -59,6 +59,8 @@ def test_an_exception_without_a_reason_prints_as_theirs():
     [
         ("send_timeout_s is -0.001; it may not be negative", "send_timeout_millis is -1; it may"),
         ("batch_bytes_max is 0; it must be", "batching_max_allowed_size_in_bytes is 0; it must"),
+        ("ack_timeout_s is -1; it may not", "unacked_messages_timeout_ms is -1000; it may not"),
+        ("listener_threads is 0; it must be", "message_listener_threads is 0; it must be"),
         ("key must be str", "partition_key must be str"),
         ("keys are not the key of it", "keys are not the key of it"),
         ("tls_key_file is set, but", "tls_private_key_file_path is set, but"),
