@@ -16,10 +16,28 @@ from magnetar.client import loop_thread as loop_thread_module
 from magnetar.client.loop_thread import LoopThread, loop_thread
 from magnetar.errors import AlreadyClosed, InvalidValue, NotAllowed
 
+OF_OTHERS = set()
+
+
+@pytest.fixture(autouse=True)
+def first_client():
+    """Let the clients of each test be the first of their process: other tests leave some open."""
+    OF_OTHERS.clear()
+    OF_OTHERS.update(threading.enumerate())
+    loop_thread_module._current = None
+
+
+def of_ours():
+    return {
+        each
+        for each in set(threading.enumerate()) - OF_OTHERS
+        if each.name.startswith("magnetar-c")
+    }
+
 
 def test_one_loop_serves_every_client_of_the_process(broker):
     first, second = blocking.Client(broker.service_url), blocking.Client(broker.service_url)
-    loops = [t for t in threading.enumerate() if t.name == "magnetar-client"]
+    loops = list(of_ours())
     assert len(loops) == 1
     assert loops[0].daemon
     first.close()
@@ -101,10 +119,6 @@ def test_the_end_of_a_process_is_bounded(monkeypatch):
     assert stuck.closing.cancelled()
 
 
-def of_ours():
-    return {each for each in threading.enumerate() if each.name.startswith("magnetar-c")}
-
-
 def listened(module, client, topic, listener):
     if module is compat:
         kind = {"consumer_type": compat.ConsumerType.Shared}
@@ -114,8 +128,6 @@ def listened(module, client, topic, listener):
 
 @pytest.mark.parametrize("module", [blocking, compat])
 def test_after_the_last_client_no_thread_is_left(broker, topic, module):
-    gc.collect()  # Of clients that other tests dropped.
-    before = threading.active_count()
     for number in range(10):
         heard, told = threading.Event(), threading.Event()
         client = module.Client(broker.service_url)
@@ -134,10 +146,10 @@ def test_after_the_last_client_no_thread_is_left(broker, topic, module):
         assert heard.wait(30)
         assert told.wait(30)
         client.close()
-        assert threading.active_count() == before + 1
+        assert len(of_ours()) == 1
         other.create_producer(topic).send(b"the other one goes on")
         other.close()
-        assert threading.active_count() == before
+        assert not of_ours()
 
 
 @pytest.mark.parametrize("module", [blocking, compat])
