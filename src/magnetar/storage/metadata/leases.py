@@ -80,11 +80,6 @@ class Leases:
             with contextlib.suppress(VersionMismatch):
                 await self._metadata.delete(path, expected_version=record.version)
 
-    async def holder(self, path: str) -> bytes | None:
-        """The value of who holds a lease; None where nobody does."""
-        record = await self._metadata.get(path)
-        return None if record is None else record.value
-
     def _changed(self, path: str) -> None:
         """Look whether a lease is still ours; all of them, when it is not known which changed."""
         for held in self.held & {path} if path != self._prefix else list(self.held):

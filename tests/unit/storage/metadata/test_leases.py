@@ -39,8 +39,8 @@ async def test_one_at_a_time_holds_a_lease_and_others_learn_who(two):
     assert await one.leases.take("/led/a") == b"one"
     assert await other.leases.take("/led/a") == b"one"
     assert await other.leases.take("/led/b") == b"other"
-    assert await other.leases.holder("/led/a") == b"one"
-    assert await other.leases.holder("/led/c") is None
+    assert (await other.metadata.get("/led/a")).value == b"one"
+    assert await other.metadata.get("/led/c") is None
     await until_idle()
     assert (one.leases.held, other.leases.held) == ({"/led/a"}, {"/led/b"})
     assert one.lost == other.lost == []
