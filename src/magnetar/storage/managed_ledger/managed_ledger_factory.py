@@ -45,12 +45,15 @@ class ManagedLedgerFactory:
         name: str,
         settings: ManagedLedgerSettings | None = None,
         counts: LogCounts | None = None,
+        *,
+        cache: EntryCache | None = None,
     ) -> ManagedLedger:
         """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
 
         A broker that had it open before can no longer append. All durable cursors are there when
-        this returns. It may have ``settings`` of its own; what it does is added to ``counts``.
-        Raises Fenced when another broker is opening the log, CorruptEntry for a damaged record.
+        this returns. It may have ``settings`` and a ``cache`` of its own; what it does is added to
+        ``counts``. Raises Fenced when another broker is opening the log, CorruptEntry for a
+        damaged record.
         """
         settings = settings or self.settings
         ledger_list, newest = await LedgerList.open(
@@ -64,7 +67,7 @@ class ManagedLedgerFactory:
         log = LogReader(
             ledger_list.layout,
             ledgers=self.ledgers,
-            cache=self.cache,
+            cache=cache or self.cache,
             tasks=self.tasks,
             counts=counts or LogCounts(),
         )

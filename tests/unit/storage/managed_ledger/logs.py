@@ -180,7 +180,7 @@ class Logs:
         self.saver = None  # The one of the last ``open``.
         self.counts = LogCounts()
 
-    async def open(self, name=NAME, *, cached=True, metadata=None):
+    def factory(self, *, cached=True, metadata=None):
         factory = ManagedLedgerFactory(
             codec=JsonCodec(),
             metadata=metadata or self.metadata,
@@ -192,6 +192,10 @@ class Logs:
             offloader=self.offloader,
         )
         self.saver = factory.saver
+        return factory
+
+    async def open(self, name=NAME, *, cached=True, metadata=None):
+        factory = self.factory(cached=cached, metadata=metadata)
         return await factory.open(name, counts=self.counts)
 
     async def roll(self, ledger):
