@@ -9,10 +9,10 @@
         NotAuthenticated  NotAuthorized
       NotFound
         TenantNotFound  NamespaceNotFound  TopicNotFound  SubscriptionNotFound  ConsumerNotFound
-        SchemaNotFound
+        SchemaNotFound  TransactionNotFound
       Conflict
         ProducerBusy  ProducerFenced  ConsumerBusy  ConsumerAssignFailed  AlreadyExists
-        LimitReached  IncompatibleSchema
+        LimitReached  TransactionConflict  InvalidTxnStatus  IncompatibleSchema
           InvalidSchema
       Refused
         InvalidName  MessageTooLarge  NotAllowed  AlreadyClosed  TopicTerminated
@@ -22,7 +22,7 @@
         BacklogQuotaExceeded
           BacklogQuotaHeld        retriable = True
       Unavailable                   retriable = True
-        NotOwner  TopicClosed  Fenced  TimedOut
+        NotOwner  TopicClosed  Fenced  TimedOut  CoordinatorNotFound
         NotReady
           QueueFull
             MemoryFull
@@ -112,6 +112,10 @@ class SchemaNotFound(NotFound):
     pass
 
 
+class TransactionNotFound(NotFound):
+    """A transaction that never was, that has ended, or that is another role's."""
+
+
 class Conflict(MagnetarError):
     """The thing that was asked for is held by another, or exists already."""
 
@@ -138,6 +142,14 @@ class AlreadyExists(Conflict):
 
 class LimitReached(Conflict):
     """A limit on the number of something is reached."""
+
+
+class TransactionConflict(Conflict):
+    """Another transaction, or this one, has acknowledged the message and has not ended."""
+
+
+class InvalidTxnStatus(Conflict):
+    """A transaction is in a state in which this cannot be done, such as being ended."""
 
 
 class IncompatibleSchema(Conflict):
@@ -216,6 +228,10 @@ class TopicClosed(Unavailable):
 
 class Fenced(Unavailable):
     """Another writer took over, or a write failed, and no more is taken."""
+
+
+class CoordinatorNotFound(Unavailable):
+    """A coordinator of transactions is not served here; look it up again."""
 
 
 class NotReady(Unavailable):

@@ -13,11 +13,14 @@ _CODES: dict[type[errors.MagnetarError], pb.ServerError] = {
     errors.SubscriptionNotFound: pb.SubscriptionNotFound,
     # Pulsar has a code for it, but answers UNSUBSCRIBE and SEEK with this one.
     errors.ConsumerNotFound: pb.MetadataError,
+    errors.TransactionNotFound: pb.TransactionNotFound,
     errors.Conflict: pb.NotAllowedError,
     errors.ProducerBusy: pb.ProducerBusy,
     errors.ProducerFenced: pb.ProducerFenced,
     errors.ConsumerBusy: pb.ConsumerBusy,
     errors.ConsumerAssignFailed: pb.ConsumerAssignError,
+    errors.TransactionConflict: pb.TransactionConflict,
+    errors.InvalidTxnStatus: pb.InvalidTxnStatus,
     errors.IncompatibleSchema: pb.IncompatibleSchema,
     errors.Refused: pb.NotAllowedError,
     errors.InvalidName: pb.InvalidTopicName,
@@ -26,6 +29,7 @@ _CODES: dict[type[errors.MagnetarError], pb.ServerError] = {
     errors.BacklogQuotaExceeded: pb.ProducerBlockedQuotaExceededException,
     errors.BacklogQuotaHeld: pb.ProducerBlockedQuotaExceededError,
     errors.Unavailable: pb.ServiceNotReady,
+    errors.CoordinatorNotFound: pb.TransactionCoordinatorNotFound,
     errors.StorageError: pb.PersistenceError,
     errors.VersionMismatch: pb.MetadataError,
 }
@@ -52,11 +56,11 @@ _ERRORS: dict[int, type[errors.MagnetarError]] = {
     pb.InvalidTopicName: errors.InvalidName,
     pb.IncompatibleSchema: errors.IncompatibleSchema,
     pb.ConsumerAssignError: errors.ConsumerAssignFailed,
-    pb.TransactionCoordinatorNotFound: errors.NotReady,
-    pb.InvalidTxnStatus: errors.Refused,
+    pb.TransactionCoordinatorNotFound: errors.CoordinatorNotFound,
+    pb.InvalidTxnStatus: errors.InvalidTxnStatus,
     pb.NotAllowedError: errors.NotAllowed,
-    pb.TransactionConflict: errors.Conflict,
-    pb.TransactionNotFound: errors.NotFound,
+    pb.TransactionConflict: errors.TransactionConflict,
+    pb.TransactionNotFound: errors.TransactionNotFound,
     pb.ProducerFenced: errors.ProducerFenced,
 }
 
