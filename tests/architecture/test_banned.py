@@ -36,7 +36,7 @@ DOORS = {
         "auth/",
         "broker/admin/",
         "client/authentication/oauth2.py",
-        "client/connections/http_lookup.py",
+        "client/connections/http_request.py",
         "client/connections/provider_watch.py",
     ),
     "pyspark": ("spark/", "functions/", "pipelines/", "tools/quickstart/"),

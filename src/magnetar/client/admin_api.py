@@ -1,7 +1,8 @@
 """Asks Pulsar's admin REST API: a request and its answer, with the client's credentials and TLS.
 
-Blocking, on the standard library alone, so that a command asks its question and ends. Every address
-of a URL with several is tried in turn; an owner that the broker names is asked as we were told.
+``AdminApi`` blocks, on the standard library alone, so that a command asks its question and ends;
+``AsyncAdminApi`` is its twin for an event loop. Every address of a URL with several is tried in
+turn; an owner that the broker names is asked as we were told.
 """
 
 import asyncio
@@ -21,7 +22,11 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 from magnetar.client.admin_refusals import Allowed, allowed, of_role
 from magnetar.client.config import ClientConfig, ClientOptions
 from magnetar.client.connections.credentials import Credentials
-from magnetar.client.connections.http_lookup import credential_headers
+from magnetar.client.connections.http_request import (
+    REDIRECTS,
+    HttpRequests,
+    credential_headers,
+)
 from magnetar.client.connections.tls import Tls, trouble
 from magnetar.client.service_url import ServiceUrl, without_secrets
 from magnetar.errors import (
@@ -42,6 +47,8 @@ TIMEOUT_S: Final = 60.0
 ANSWER_SIZE_MAX: Final = 1 << 30  # A package that is downloaded may be large.
 REDIRECTS_MAX: Final = 5
 _REASON_CHARACTERS: Final = 600
+_REFUSAL_SIZE_MAX: Final = 1 << 20
+_JSON: Final = {"Content-Type": "application/json"}
 _UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
 _WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"
 _TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
@@ -97,11 +104,48 @@ class Remedies:
         return remedies.get(who, self.forbidden)
 
 
-class AdminApi:
+class _Admin:
+    """Where an admin API is, how it is asked, and which error a refusal becomes."""
+
+    def __init__(
+        self,
+        url: str,
+        timeout_s: float,
+        remedies: Remedies | None,
+        options: ClientOptions,
+    ) -> None:
+        parsed = ServiceUrl.parse(url) if url.startswith(("http://", "https://")) else None
+        if parsed is None:
+            raise InvalidValue(
+                f"{without_secrets(url)!r} is no URL of an admin API: http://host:8080 or https://"
+            )
+        self.url = url.rstrip("/")
+        self._bases = [f"{parsed.scheme}://{address}" for address in parsed.addresses]
+        self._timeout_s = timeout_s
+        self._remedies = remedies or Remedies()
+        config = ClientConfig(service_url=_TLS, **options)
+        self._credentials = Credentials(config.authentication)
+        self._tls = Tls(config)
+
+    def _refusal(self, status: int, body: bytes, method: str, url: str) -> MagnetarError:
+        reason = _reason(body)
+        where = url.partition("?")[0]
+        said = f"{reason} ({status} {_phrase(status)}: {method} {where})"
+        kind = _ERRORS.get(status, Refused if status < 500 else MagnetarError)
+        if status == HTTPStatus.UNAUTHORIZED and of_role(reason):
+            kind = NotAuthorized
+        if kind is NotAuthenticated and self._credentials.method == "none":
+            said += f"; {self._remedies.unknown}"
+        elif kind is NotAuthorized:
+            said += f"; {self._remedies.of(allowed(reason))}"
+        return kind(said)
+
+
+class AdminApi(_Admin):
     """Asks a broker's admin API: tenants, namespaces, topics, subscriptions, policies, stats.
 
     It holds no connection: there is nothing to close, and any thread may use it. Calls block; in a
-    coroutine, ``await asyncio.to_thread(admin.get, path)``. Every method raises Unreachable where
+    coroutine, ``AsyncAdminApi``. Every method raises Unreachable where
     nobody answers, NotReady for who is starting or stopping, and else what the status says:
     NotAuthenticated, NotAuthorized, NotFound, Conflict, Refused.
     """
@@ -121,19 +165,8 @@ class AdminApi:
         is what errors advise. ``without_effect`` is called with the names of what a request set
         that the broker keeps, and does nothing about. Raises InvalidValue.
         """
-        parsed = ServiceUrl.parse(url) if url.startswith(("http://", "https://")) else None
-        if parsed is None:
-            raise InvalidValue(
-                f"{without_secrets(url)!r} is no URL of an admin API: http://host:8080 or https://"
-            )
-        self.url = url.rstrip("/")
-        self._bases = [f"{parsed.scheme}://{address}" for address in parsed.addresses]
-        self._timeout_s = timeout_s
-        self._remedies = remedies or Remedies()
+        super().__init__(url, timeout_s, remedies, options)
         self._without_effect = without_effect
-        config = ClientConfig(service_url=_TLS, **options)
-        self._credentials = Credentials(config.authentication)
-        self._tls = Tls(config)
 
     def ask(
         self,
@@ -167,8 +200,7 @@ class AdminApi:
     def send(self, method: str, path: str, value: object = None, **query: object) -> Any:
         """Send a value as JSON, by PUT, POST or DELETE; None sends no body. The answer's value."""
         body = None if value is None else json.dumps(value).encode()
-        headers = {"Content-Type": "application/json"}
-        return self.ask(method, path, body, query=query, headers=headers).value()
+        return self.ask(method, path, body, query=query, headers=_JSON).value()
 
     @staticmethod
     def topic_path(topic: str) -> str:
@@ -186,7 +218,7 @@ class AdminApi:
         headers: Mapping[str, str] | None = None,
     ) -> Iterator[HTTPResponse]:
         """The answer while it arrives: for what is long, or does not end."""
-        target = path if not query else _with_query(path, query)
+        target = _with_query(path, query)
         shown = credential_headers(self._credentials, self._shown())
         asked = {"Accept": "application/json", **(headers or {}), **shown}
         try:
@@ -194,7 +226,8 @@ class AdminApi:
                 yield answer
         except urllib.error.HTTPError as error:
             with error:
-                raise self._refusal(error, method) from error
+                said = error.read(_REFUSAL_SIZE_MAX)
+                raise self._refusal(error.code, said, method, error.url or "") from error
         except (HTTPException, BrokenPipeError, ConnectionResetError) as error:
             why = f"{type(error).__name__} {error}".strip()
             if isinstance(error, RemoteDisconnected):
@@ -246,7 +279,7 @@ class AdminApi:
                 answer: HTTPResponse = opener.open(request, timeout=self._timeout_s)
             except urllib.error.HTTPError as error:
                 location = error.headers.get("Location")
-                if error.code not in {302, 307} or not location:
+                if error.code not in REDIRECTS or not location:
                     raise
                 url = urljoin(url, location)
                 error.close()
@@ -256,18 +289,65 @@ class AdminApi:
                 return answer
         raise NotReady(f"the brokers send each other's questions on, the last to {url}")
 
-    def _refusal(self, error: urllib.error.HTTPError, method: str) -> MagnetarError:
-        where = (error.url or "").partition("?")[0]
-        reason = _reason(error)
-        said = f"{reason} ({error.code} {_phrase(error.code)}: {method} {where})"
-        kind = _ERRORS.get(error.code, Refused if error.code < 500 else MagnetarError)
-        if error.code == HTTPStatus.UNAUTHORIZED and of_role(reason):
-            kind = NotAuthorized
-        if kind is NotAuthenticated and self._credentials.method == "none":
-            said += f"; {self._remedies.unknown}"
-        elif kind is NotAuthorized:
-            said += f"; {self._remedies.of(allowed(reason))}"
-        return kind(said)
+
+class AsyncAdminApi(_Admin):
+    """The twin of ``AdminApi`` whose calls are awaited.
+
+    What it raises is the same, but for ConnectionLost where no address answers, or one hangs up.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        is_broker: Callable[[str], bool] = lambda _: True,
+        **options: Unpack[ClientOptions],
+    ) -> None:
+        """``is_broker`` says of a ``host:port`` that an answer names whether it may be asked.
+
+        Everything else is as of ``AdminApi``. Raises InvalidValue.
+        """
+        super().__init__(url, timeout_s, None, options)
+        self._requests = HttpRequests(
+            self._credentials,
+            self._tls,
+            timeout_s=timeout_s,
+            connection_timeout_s=timeout_s,
+            redirects_max=REDIRECTS_MAX,
+            size_max=ANSWER_SIZE_MAX,
+            is_broker=is_broker,
+        )
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AdminAnswer:
+        """Ask, and return the answer, as ``AdminApi.ask`` does."""
+        said = await self._requests.ask(
+            self._bases,
+            _with_query(path, query),
+            method,
+            body=body,
+            headers={"Accept": "application/json", **(headers or {})},
+        )
+        if not 200 <= said.status < 300:
+            raise self._refusal(said.status, said.body[:_REFUSAL_SIZE_MAX], method, said.url)
+        return AdminAnswer(said.status, said.headers, said.body)
+
+    async def get(self, path: str, **query: object) -> Any:
+        """Ask by GET; the value of the answer. ``query`` is what follows the question mark."""
+        return (await self.ask("GET", path, query=query)).value()
+
+    async def send(self, method: str, path: str, value: object = None, **query: object) -> Any:
+        """Send a value as JSON, by PUT, POST or DELETE; None sends no body. The answer's value."""
+        body = None if value is None else json.dumps(value).encode()
+        return (await self.ask(method, path, body, query=query, headers=_JSON)).value()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -290,10 +370,10 @@ def topic_path(topic: str) -> str:
     return f"{name.domain}/{name.tenant}/{name.namespace_local}/{segment(name.local)}"
 
 
-def _with_query(path: str, query: Query) -> str:
+def _with_query(path: str, query: Query | None) -> str:
     """None is left out; a list is its parameter several times."""
     pairs = []
-    for key, value in query.items():
+    for key, value in (query or {}).items():
         several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         pairs += [(key, _text(one)) for one in several if one is not None]
     return f"{path}?{urlencode(pairs)}" if pairs else path
@@ -314,9 +394,9 @@ def _phrase(code: int) -> str:
         return "unknown status"
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
+def _reason(body: bytes) -> str:
     """Why it refuses: Pulsar's ``reason``, its servlets' ``message``, or what else it says."""
-    said = error.read(1 << 20).decode(errors="replace")
+    said = body.decode(errors="replace")
     try:
         found = json.loads(said)
     except ValueError:

@@ -6,7 +6,7 @@ import pytest
 
 from magnetar import AuthenticationToken
 from magnetar.client import admin_api
-from magnetar.client.admin_api import AdminApi, Remedies, segment, topic_path
+from magnetar.client.admin_api import AdminApi, AsyncAdminApi, Remedies, segment, topic_path
 from magnetar.errors import (
     Conflict,
     InvalidValue,
@@ -169,6 +169,21 @@ def test_an_answer_may_be_so_long(monkeypatch):
         assert AdminApi(url).get("/x") == 123
         with pytest.raises(Refused, match="more than 3 bytes"):
             AdminApi(url).get("/x")
+
+
+async def test_it_is_asked_from_an_event_loop_as_well():
+    no = b'{"reason": "Namespace not found"}'
+    with web((200, {}, b"[1]"), (204, {}, b""), (404, {}, no)) as (url, asked):
+        api = AsyncAdminApi(f"http://127.0.0.1:{free_port()},{url.removeprefix('http://')}")
+        assert await api.get("/a%2Fb", deep=True, none=None) == [1]
+        assert await api.send("PUT", "/x", {"a": []}) is None
+        with pytest.raises(NotFound, match=f"Namespace not found .404 Not Found: GET {url}/y"):
+            await api.get("/y")
+    assert asked == [
+        ("GET", "/a%2Fb?deep=true", b""),
+        ("PUT", "/x", b'{"a": []}'),
+        ("GET", "/y", b""),
+    ]
 
 
 def test_names_are_encoded():

@@ -1,15 +1,12 @@
 """Lookup over HTTP, for service URLs of http:// and https://: what brokers answer about topics."""
 
-import base64
 import json
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlencode
 
 from magnetar.client.config import ClientConfig
-from magnetar.client.web_answer import whole
 from magnetar.errors import (
-    ConnectionLost,
     InvalidSchema,
     MagnetarError,
     NotAllowed,
@@ -24,13 +21,9 @@ from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.model.subscriptions import RegexSubscriptionMode
 
 from .cluster import Cluster
-from .credentials import Credentials
-from .tls import trouble
-from .transport import REFUSED
+from .http_request import HttpRequests
 
 ANSWER_SIZE_MAX: Final = 64 << 20  # The names of a namespace's topics may be many.
-# How the credentials of a method go into a header; certificates need none.
-_SCHEMES: Final = {"token": "Bearer ", "basic": "Basic "}
 _MODES: Final = {
     RegexSubscriptionMode.PERSISTENT_ONLY: "PERSISTENT",
     RegexSubscriptionMode.NON_PERSISTENT_ONLY: "NON_PERSISTENT",
@@ -94,43 +87,17 @@ class HttpLookup:
         return SchemaInfo(SchemaType[found["type"]], data.encode(), properties)
 
     async def _get(self, address: str, path: str, query: Mapping[str, str]) -> object:
-        import aiohttp  # noqa: PLC0415 - who looks up over the binary protocol does not pay for it.
-
-        scheme = self._cluster.url.scheme
-        url = f"{scheme}://{address}{path}"
-        tls = self._cluster.tls
-        context = True if tls is None else tls.context()
-        credentials = self._cluster.credentials
-        headers = credential_headers(credentials, await credentials.data())
-        timeout = aiohttp.ClientTimeout(
-            total=self._config.operation_timeout_s, sock_connect=self._config.connection_timeout_s
+        requests = HttpRequests(
+            self._cluster.credentials,
+            self._cluster.tls,
+            timeout_s=self._config.operation_timeout_s,
+            connection_timeout_s=self._config.connection_timeout_s,
+            redirects_max=self._config.lookup_redirects_max,
+            size_max=ANSWER_SIZE_MAX,
         )
-        try:
-            async with aiohttp.ClientSession(timeout=timeout, headers=headers) as web:
-                for _ in range(self._config.lookup_redirects_max + 1):
-                    async with web.get(
-                        url, params=query, ssl=context, allow_redirects=False
-                    ) as answer:
-                        body = await whole(answer.content, ANSWER_SIZE_MAX)
-                        status, location = answer.status, answer.headers.get("Location", "")
-                    if status not in {302, 307}:
-                        break
-                    # The broker's answer has the query in it; the owner is asked as we were told.
-                    url, query = urljoin(url, location), {}
-                    if urlsplit(url).scheme != scheme:
-                        raise NotAllowed(f"{address} sends us on to {url}, which is not {scheme}")
-        except (aiohttp.ClientError, OSError) as error:
-            raise self._unreachable(address, error) from error
-        return self._read(address, status, body)
-
-    def _unreachable(self, address: str, error: Exception) -> ConnectionLost:
-        cause = getattr(error, "os_error", None) or getattr(error, "certificate_error", error)
-        why = str(cause) or type(cause).__name__
-        if isinstance(cause, ConnectionRefusedError):
-            why = REFUSED
-        elif isinstance(cause, OSError) and self._cluster.tls is not None:
-            why = trouble(cause)
-        return ConnectionLost(f"cannot ask {address} over {self._cluster.url.scheme}: {why}")
+        base = f"{self._cluster.url.scheme}://{address}"
+        answer = await requests.ask([base], f"{path}?{urlencode(query)}" if query else path)
+        return self._read(address, answer.status, answer.body)
 
     def _read(self, address: str, status: int, body: bytes) -> object:
         try:
@@ -153,18 +120,3 @@ class HttpLookup:
 def _path(topic: str) -> str:
     name = TopicName.parse(topic)
     return f"{name.domain}/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"
-
-
-def credential_headers(credentials: Credentials, data: bytes | None) -> dict[str, str]:
-    """What shows credentials in HTTP. Raises NotAllowed for a method that has no form there."""
-    if data is None:
-        return {}
-    method, headers = credentials.http_method, {}
-    if method == credentials.method:  # A broker that is told no name finds out by the form.
-        headers["X-Pulsar-Auth-Method-Name"] = method
-    if method in _SCHEMES:
-        shown = base64.b64encode(data) if method == "basic" else data
-        headers["Authorization"] = _SCHEMES[method] + shown.decode()
-    elif method != "tls":
-        raise NotAllowed(f"authentication method {method!r} has no form in HTTP: use pulsar://")
-    return headers
