@@ -43,7 +43,7 @@ class Heard(logging.Handler):
 
 @pytest.fixture
 def passed_over():
-    heard, root = Heard("cursor.passed_over"), logging.getLogger("magnetar")
+    heard, root = Heard("cursor.skipped"), logging.getLogger("magnetar")
     root.addHandler(heard)
     yield heard
     root.removeHandler(heard)

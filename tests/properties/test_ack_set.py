@@ -105,7 +105,7 @@ def apply(acks, step, layout):
         case ("again", place, entry_ids):
             acks.add_redeliveries(place.ledger_id, entry_ids, layout)
         case ("back", asked):
-            acks.take_back(asked, layout)
+            acks.unacknowledge(asked, layout)
         case ("reset", mark):
             acks.reset(mark)
 

@@ -25,7 +25,7 @@ class PublishBuffer:
         """Call ``wake`` once, when half of the buffer is free."""
         self._waiting.append(wake)
 
-    def give_back(self, size_bytes: int) -> None:
+    def release(self, size_bytes: int) -> None:
         self.bytes_free += size_bytes
         assert self.bytes_free <= self._bytes_max, "what is given back was taken"
         if self._waiting and self.used_bytes <= self._bytes_max // 2:
@@ -88,7 +88,7 @@ class PendingPublishes:
         self._count -= count
         self._bytes -= size_bytes
         assert self._count >= 0, "what is settled was added"
-        self._buffer.give_back(size_bytes)
+        self._buffer.release(size_bytes)
         if self._paused:
             self._resume_if_few()
 

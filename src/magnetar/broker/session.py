@@ -285,8 +285,8 @@ class Session:
         self._outbox.put(replies.send_receipts(run, ledger_id, first_entry_id))
         self._sends.settle(len(run.data), run.size_bytes)
 
-    def send_unstored_receipts(self, run: SendRun, *, passed_on: bool) -> None:
-        number = 0 if passed_on else -1
+    def send_unstored_receipts(self, run: SendRun, *, delivered: bool) -> None:
+        number = 0 if delivered else -1
         self._outbox.put(replies.unstored_receipts(run, number, number))
         self._sends.settle(len(run.data), run.size_bytes)
 

@@ -26,7 +26,7 @@ class MemoryLimit:
         """Whether more may be taken after so many."""
         return self.used_bytes + size_bytes < self.limit_bytes
 
-    def give_back(self, size_bytes: int) -> None:
+    def release(self, size_bytes: int) -> None:
         self.used_bytes -= size_bytes
         if self._waiting and self.used_bytes < self.limit_bytes:
             waiting, self._waiting = self._waiting, {}

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-class Tables:
+class QueryTables:
     """The tables of one query. Raises InvalidValue, in DuckDB's words, for what it refuses."""
 
     def __init__(self) -> None:

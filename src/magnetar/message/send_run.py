@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class SendRun:
-    """Consecutive sends of one producer, in the order of the wire; none only where all are apart.
+    """Consecutive sends of one producer, in the order of the wire; empty only where all are split.
 
     ``data`` are entries: metadata size, metadata, payload, without the checksum's 6-byte head;
     ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids, ``highest`` the
@@ -72,14 +72,14 @@ class SendRun:
             self._traits = EntryTraits(counts) if self.usual else traits_of(self.data, counts)
         return self._traits
 
-    def parted(self, apart: Mapping[int, T]) -> Iterator[tuple[T | None, "SendRun"]]:
+    def split_by(self, values: Mapping[int, T]) -> Iterator[tuple[T | None, "SendRun"]]:
         """The run in pieces: sends whose index has the same value, None for those without."""
-        for value, indexes in groupby(range(len(self)), apart.get):
+        for value, indexes in groupby(range(len(self)), values.get):
             found = list(indexes)
             yield value, self.part(found[0], found[-1] + 1)
 
     def part(self, start: int, stop: int) -> "SendRun":
-        """Sends ``start`` to ``stop`` - 1, to be stored or answered apart from the others."""
+        """Sends ``start`` to ``stop`` - 1, to be stored or answered separately from the others."""
         data, counts = self.data[start:stop], self.message_counts[start:stop]
         part = SendRun(
             self.producer_id,

@@ -72,7 +72,7 @@ class RecordLog:
         """
         position, upto = self._ledger.next_position(self._cursor.mark), self.last_position
         while position <= upto:
-            run = await self._ledger.read_apart(position, READ_RECORDS_MAX, _READ_BYTES_MAX)
+            run = await self._ledger.read_uncached(position, READ_RECORDS_MAX, _READ_BYTES_MAX)
             if run is None:
                 return
             yield run

@@ -43,9 +43,9 @@ def sql(connection: Connection, query: str, *, as_csv: bool) -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise NotReady(f"sql needs {', '.join(missing)}: pip install 'magnetar[history,spark]'")
-    from magnetar.history.sql import Tables  # noqa: PLC0415 - --help needs none of it
+    from magnetar.history.sql import QueryTables  # noqa: PLC0415 - --help needs none of it
 
-    with Tables() as tables:
+    with QueryTables() as tables:
         for name in tables.names(query):
             try:
                 tables.add(name, *_topic(name, connection))

@@ -8,9 +8,9 @@ def test_it_is_full_at_its_limit_and_takes_a_message_of_any_size_before():
     memory.used_bytes += 100
     assert memory.full
     assert memory.used_bytes == 109
-    memory.give_back(99)
+    memory.release(99)
     assert memory.full
-    memory.give_back(1)
+    memory.release(1)
     assert not memory.full
 
 
@@ -21,8 +21,8 @@ def test_who_waits_is_woken_once_when_there_is_room():
     wakes = [lambda name=name: woken.append(name) for name in "abc"]
     for wake in (*wakes, wakes[0]):
         memory.when_free(wake)
-    memory.give_back(10)
+    memory.release(10)
     assert woken == []
-    memory.give_back(1)
-    memory.give_back(1)
+    memory.release(1)
+    memory.release(1)
     assert woken == ["a", "b", "c"]

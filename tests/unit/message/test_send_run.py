@@ -12,7 +12,7 @@ def test_a_run_is_cut_at_what_is_answered_apart():
     run = SendRun.of(
         7, [0, 1, 2, 3], [b"a", b"b", b"c", b"d"], [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 0]
     )
-    parts = list(run.parted({1: "apart", 2: "apart"}))
+    parts = list(run.split_by({1: "apart", 2: "apart"}))
     assert [(apart, part.data) for apart, part in parts] == [
         (None, [b"a"]),
         ("apart", [b"b", b"c"]),
@@ -23,7 +23,7 @@ def test_a_run_is_cut_at_what_is_answered_apart():
 
 def test_a_part_keeps_its_highest_sequence_ids():
     run = SendRun.of(7, [0, 1], [b"a", b"b"], [5, 6], [1, 2], [0, 9])
-    assert [part.highest for _, part in run.parted({1: "apart"})] == [[0], [9]]
+    assert [part.highest for _, part in run.split_by({1: "apart"})] == [[0], [9]]
 
 
 def test_a_run_grows_by_what_follows():

@@ -97,7 +97,7 @@ class Receiver(Hashable, Protocol):
     def took(self, messages: int) -> None:
         """It holds so many more."""
 
-    def gave_back(self, messages: int) -> None:
+    def released(self, messages: int) -> None:
         """It holds so many fewer."""
 
 

@@ -1,12 +1,12 @@
 """One table for every entry that was read for consumers and is not acknowledged yet. Pure.
 
 An entry is *out*, held by a consumer since a time; or it is *returned*, and soon waits; or it
-*waits* in a line until it is assigned. Whichever it is, the table knows its *group*: what it must
+*waits* in a queue until it is assigned. Whichever it is, the table knows its *group*: what it must
 stay with (Key_Shared: the slot of its key; Shared: the chunked message it is part of; None for most
 entries). How often it was asked for again is known by the cursor, since that outlives consumers.
 
-A line has the entries that wait for the same: a consumer with permits, or a slot that drains.
-``line_of`` says to which line a group belongs. Entries come and go in lists, by ledger; what is
+A queue has the entries that wait for the same: a consumer with permits, or a slot that drains.
+``queue_of`` says to which queue a group belongs. Entries come and go in lists, by ledger; what is
 done to each of them is done by loops in C.
 """
 
@@ -41,19 +41,19 @@ class Delivery:
 class Deliveries(Generic[C]):
     """The table of one subscription."""
 
-    def __init__(self, line_of: Callable[[Group], Hashable] = lambda group: group) -> None:
-        # Invariant: no dict of a ledger is empty, and no line.
-        self.lines: defaultdict[Hashable, EntryQueue] = defaultdict(EntryQueue)
+    def __init__(self, queue_of: Callable[[Group], Hashable] = lambda group: group) -> None:
+        # Invariant: no dict of a ledger is empty, and no queue.
+        self.queues: defaultdict[Hashable, EntryQueue] = defaultdict(EntryQueue)
         self.returned: deque[tuple[C | None, int, Sequence[int]]] = deque()
         """To be queued: who gave back (None: it is gone), ledger and entry ids, in log order."""
         self.messages = 0
         """Messages that are out."""
         self.waiting_count = 0
-        """Entries in all lines."""
-        self._line_of = line_of
+        """Entries in all queues."""
+        self._queue_of = queue_of
         self._out: dict[C, dict[int, dict[int, Delivery]]] = {}
         self._groups: dict[int, dict[int, Group]] = {}  # Of what is out or waits, if it has one.
-        self._waiting: Counter[Group] = Counter()  # Entries in the lines, by group.
+        self._waiting: Counter[Group] = Counter()  # Entries in the queues, by group.
 
     def hand_over(
         self,
@@ -116,21 +116,21 @@ class Deliveries(Generic[C]):
         self._groups.setdefault(ledger_id, {}).update(zip(entry_ids, groups, strict=True))
 
     def wait(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """Queue these, which nobody holds, in their lines. Those that wait already do so once."""
-        for line, those in self._by_line(ledger_id, entry_ids).items():
-            fresh = self.lines[line].add(ledger_id, those)
+        """Queue these, which nobody holds, in their queues. Those that wait already do so once."""
+        for key, those in self._by_queue(ledger_id, entry_ids).items():
+            fresh = self.queues[key].add(ledger_id, those)
             self.waiting_count += len(fresh)
             self._waiting.update(self.groups_of(ledger_id, fresh))
 
-    def take_up(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
-        """Take these out of their lines, and forget their groups. Returns those that did wait."""
+    def dequeue(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
+        """Take these out of their queues, and forget their groups. Returns those that did wait."""
         gone: list[int] = []
-        for line, those in self._by_line(ledger_id, entry_ids).items():
-            queue = self.lines.get(line)
+        for key, those in self._by_queue(ledger_id, entry_ids).items():
+            queue = self.queues.get(key)
             if queue is not None:
                 gone += queue.discard(ledger_id, those)
                 if not queue:
-                    del self.lines[line]
+                    del self.queues[key]
         self.waiting_count -= len(gone)
         for group, count in Counter(self.groups_of(ledger_id, gone)).items():
             self._waiting[group] -= count
@@ -140,20 +140,20 @@ class Deliveries(Generic[C]):
         return gone
 
     def waiting(self) -> dict[int, list[int]]:
-        """What waits in all lines: ledgers, and the entry ids of each, ascending."""
+        """What waits in all queues: ledgers, and the entry ids of each, ascending."""
         found: defaultdict[int, list[int]] = defaultdict(list)
-        for queue in self.lines.values():
+        for queue in self.queues.values():
             for ledger_id, entry_ids in queue.by_ledger().items():
                 found[ledger_id] += entry_ids
         return {ledger_id: sorted(entry_ids) for ledger_id, entry_ids in found.items()}
 
-    def line_up_again(self, lines: Iterable[Hashable]) -> None:
-        """Queue the entries of these lines again: they may belong in others now."""
-        queues = [self.lines.pop(line) for line in lines if line in self.lines]
+    def requeue(self, keys: Iterable[Hashable]) -> None:
+        """Queue the entries of these queues again: they may belong in others now."""
+        queues = [self.queues.pop(key) for key in keys if key in self.queues]
         for queue in queues:
             for ledger_id, entry_ids in queue.by_ledger().items():
-                for line, those in self._by_line(ledger_id, entry_ids).items():
-                    self.lines[line].add(ledger_id, those)
+                for key, those in self._by_queue(ledger_id, entry_ids).items():
+                    self.queues[key].add(ledger_id, those)
 
     def held(self, consumer: C) -> dict[int, list[int]]:
         """What a consumer holds: ledgers and the entry ids of each, both ascending."""
@@ -200,16 +200,16 @@ class Deliveries(Generic[C]):
         """How many entries of each group wait."""
         return self._waiting
 
-    def _by_line(
+    def _by_queue(
         self, ledger_id: int, entry_ids: Sequence[int]
     ) -> Mapping[Hashable, Sequence[int]]:
         groups = self._groups.get(ledger_id)
         if not groups:
-            return {self._line_of(None): entry_ids} if entry_ids else {}
+            return {self._queue_of(None): entry_ids} if entry_ids else {}
         found: dict[Hashable, list[int]] = defaultdict(list)
-        lines = map(self._line_of, map(groups.get, entry_ids))
-        for entry_id, line in zip(entry_ids, lines, strict=True):
-            found[line].append(entry_id)
+        keys = map(self._queue_of, map(groups.get, entry_ids))
+        for entry_id, key in zip(entry_ids, keys, strict=True):
+            found[key].append(entry_id)
         return found
 
     def _count(self, consumer: C, messages: int) -> None:
@@ -217,4 +217,4 @@ class Deliveries(Generic[C]):
         if messages > 0:
             consumer.took(messages)
         elif messages < 0:
-            consumer.gave_back(-messages)
+            consumer.released(-messages)

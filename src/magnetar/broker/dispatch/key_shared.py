@@ -1,7 +1,7 @@
 """Key_Shared: each entry goes to the owner of its key's slot, and a key keeps its order. Pure.
 
 An entry that may not go out now (its slot drains, its owner has no capacity, or an earlier entry of
-its slot waits) waits too. It lines up for its owner, or for its slot while that drains, so that
+its slot waits) waits too. It waits for its owner, or for its slot while that drains, so that
 whoever has capacity again finds its entries without looking at others'.
 """
 
@@ -49,7 +49,7 @@ class KeyShared(Generic[C]):
         chunked_messages_max: int,
     ) -> None:
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
-        self.table: Deliveries[C] = Deliveries(self._line_of)
+        self.table: Deliveries[C] = Deliveries(self._queue_of)
         self.ranges = ranges
         self.draining: DrainingSlots[C] = DrainingSlots()
         self.known_slots = KnownSlots(ranges.slot)
@@ -83,21 +83,21 @@ class KeyShared(Generic[C]):
         if self._ordered:
             held = ((each, self.table.held_groups(each)) for each in self.receivers)
             self.draining.owners_changed(self._owner, held)
-        self.table.line_up_again(list(self.table.lines))
+        self.table.requeue(list(self.table.queues))
 
     def may_read(self) -> bool:
         per_consumer = self._look_ahead_per_consumer_max * len(self.receivers)
         return self.table.waiting_count < min(per_consumer, self._look_ahead_max)
 
     def due(self, count_max: int) -> list[Position]:
-        """The first entries in the lines of owners that can take them; each gets a fair part."""
+        """The first entries in the queues of owners that can take them; each gets a fair part."""
         if self._slots_freed:
             self._owners_changed()
-        lines = self.table.lines
+        queues = self.table.queues
         ready = [
-            (lines[owner], capacity)
+            (queues[owner], capacity)
             for owner in self.receivers
-            if owner in lines and (capacity := owner.capacity) > 0
+            if owner in queues and (capacity := owner.capacity) > 0
         ]
         share = -(-count_max // max(len(ready), 1))
         found = [p for queue, capacity in ready for p in queue.first(min(capacity, share))]
@@ -165,14 +165,14 @@ class KeyShared(Generic[C]):
 
     def _overtakes(self, owner: C, run: EntryRun, indexes: Sequence[int]) -> bool:
         """Whether entries that were due are not any more: others came to wait before them."""
-        line = self.table.lines.get(owner)
-        if line is None:
+        queue = self.table.queues.get(owner)
+        if queue is None:
             return False
         last = Position(run.ledger_id, run.first_entry_id + indexes[-1])
-        return line.first(1)[0] < last
+        return queue.first(1)[0] < last
 
     def released(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """True when a slot no longer drains; its entries line up for its owner then."""
+        """True when a slot no longer drains; its entries wait for its owner then."""
         if len(self._chunk_slots):
             for slot in set(self.table.groups_of(ledger_id, entry_ids)):
                 mine = self._chunk_slots.holder(slot) is consumer
@@ -185,15 +185,15 @@ class KeyShared(Generic[C]):
             return False
         slots = [s for s in self.table.groups_of(ledger_id, entry_ids) if s in self.draining]
         freed = [slot for slot in slots if self.draining.released(consumer, slot)]
-        self.table.line_up_again(freed)
+        self.table.requeue(freed)
         return bool(freed)
 
     def blocked(self, now: float) -> Blocked | None:
         """What the first entry that waits is waiting for."""
-        if not self.table.lines:
+        if not self.table.queues:
             return all_blocked(self.receivers)
-        line = min(self.table.lines, key=lambda each: self.table.lines[each].first(1))
-        [(ledger_id, entry_id)] = self.table.lines[line].first(1)
+        queue = min(self.table.queues, key=lambda each: self.table.queues[each].first(1))
+        [(ledger_id, entry_id)] = self.table.queues[queue].first(1)
         [slot] = self.table.groups_of(ledger_id, [entry_id])
         holder = self.draining.holder(slot)
         if holder is not None:
@@ -206,7 +206,7 @@ class KeyShared(Generic[C]):
         found = receiver_blocked(owner)
         return None if found is None else replace(found, slot=slot)
 
-    def _line_of(self, slot: int | None) -> Hashable:
+    def _queue_of(self, slot: int | None) -> Hashable:
         if slot is None or slot in self.draining:
             return slot
         return self._owner(slot)

@@ -104,11 +104,11 @@ class Shared(Generic[C]):
     def may_read(self) -> bool:
         """Entries that wait go before new ones, but for chunks that wait for their owners."""
         waiting = self.table.waiting_count
-        return not waiting or (None not in self.table.lines and waiting < self._waiting_chunks_max)
+        return not waiting or (None not in self.table.queues and waiting < self._waiting_chunks_max)
 
     def due(self, count_max: int) -> list[Position]:
         """Entries that wait, save chunks whose owner takes no more."""
-        ready = [queue for uuid, queue in self.table.lines.items() if not self._owner_full(uuid)]
+        ready = [queue for uuid, queue in self.table.queues.items() if not self._owner_full(uuid)]
         found = [position for queue in ready for position in queue.first(count_max)]
         return found if len(ready) < 2 else sorted(found)[:count_max]
 
@@ -146,8 +146,8 @@ class Shared(Generic[C]):
             if chunk:
                 entry_id = run.first_entry_id + index
                 self.table.group(run.ledger_id, [entry_id], [chunk.uuid])
-                line = self.table.lines.get(chunk.uuid)
-                if line is not None and line.first(1)[0] < (run.ledger_id, entry_id):
+                queue = self.table.queues.get(chunk.uuid)
+                if queue is not None and queue.first(1)[0] < (run.ledger_id, entry_id):
                     left.append(index)
                     continue
             if owner is None:
@@ -175,7 +175,7 @@ class Shared(Generic[C]):
         return False
 
     def blocked(self, now: float) -> Blocked | None:
-        for uuid in self.table.lines:
+        for uuid in self.table.queues:
             if self._owner_full(uuid):
                 return Blocked(Why.CHUNK_OWNER, self.chunk_owners[str(uuid)].name)
         return all_blocked(self.receivers)

@@ -8,7 +8,11 @@ from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
 from magnetar.broker.topics.publishing.producer import Producer
-from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest, Claim
+from magnetar.broker.topics.publishing.producer_access import (
+    SHARED_ACCESS,
+    AccessRequest,
+    ExclusiveClaim,
+)
 from magnetar.errors import (
     ChecksumMismatch,
     InvalidValue,
@@ -78,13 +82,13 @@ class ProduceHandler:
     async def _open_in_turn(
         self, session: Session, name: TopicName, command: CommandProducer, opening: Opening
     ) -> None:
-        """Return when the producer is open, or waits in line: it may for days, and is no request.
+        """Return when the producer is open, or waits for it: it may for days, and is no request.
 
         The client is answered twice then, the second time when it is its turn.
         """
         waiting: asyncio.Future[MagnetarError | None] = asyncio.get_running_loop().create_future()
 
-        def waits(claim: Claim) -> None:
+        def waits(claim: ExclusiveClaim) -> None:
             waiting.set_result(None)
             session.reply(
                 replies.producer_success(command.request_id, claim.name, producer_ready=False)
@@ -144,7 +148,7 @@ class ProduceHandler:
         session: Session,
         name: TopicName,
         command: CommandProducer,
-        waits: Callable[[Claim], None],
+        waits: Callable[[ExclusiveClaim], None],
     ) -> Producer:
         await self._authorization.produce(session, name, command.initial_subscription_name)
         if command.txn_enabled:

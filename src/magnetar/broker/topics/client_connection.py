@@ -38,7 +38,7 @@ class ClientConnection(Protocol):
     def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
         """Every send of the run is durable, as consecutive entries from ``first_entry_id`` on."""
 
-    def send_unstored_receipts(self, run: SendRun, *, passed_on: bool) -> None:
+    def send_unstored_receipts(self, run: SendRun, *, delivered: bool) -> None:
         """The run was passed on, or dropped, and is stored nowhere; or it was stored before."""
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:

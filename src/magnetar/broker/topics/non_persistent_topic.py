@@ -8,7 +8,11 @@ from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.features.publish_throttle import PublishThrottle
 from magnetar.broker.topics.features.topic_rates import TopicRates, limited
 from magnetar.broker.topics.publishing.producer import Producer
-from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.publishing.producer_access import (
+    SHARED_ACCESS,
+    AccessRequest,
+    ProducerRequest,
+)
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.subscriptions.non_persistent_dispatch import PassingRun
@@ -129,7 +133,7 @@ class NonPersistentTopic:
         if limit and len(run.data) > limit:
             run, rest = run.part(0, limit), run.part(limit, len(run.data))
         if run.traits.unusual and (chunks := _chunks(run)):
-            for error, part in run.parted(chunks):
+            for error, part in run.split_by(chunks):
                 if error is None:
                     self._pass_on(producer, part)
                 else:
@@ -137,7 +141,7 @@ class NonPersistentTopic:
         else:
             self._pass_on(producer, run)
         if rest is not None:
-            producer.passed_over(rest)
+            producer.undelivered(rest)
 
     def _pass_on(self, producer: Producer, run: SendRun) -> None:
         traits = run.traits
@@ -156,7 +160,7 @@ class NonPersistentTopic:
                     log.exception(
                         "subscription.defect topic=%s name=%s", self.name, subscription.name
                     )
-        producer.passed_on(run)
+        producer.delivered(run)
 
     async def attach_producer(
         self,
@@ -171,7 +175,7 @@ class NonPersistentTopic:
     ) -> Producer:
         """``initial_subscription`` is not made: nothing would wait in it."""
         self._state.check_open()
-        arrival = Arrival(
+        request = ProducerRequest(
             self._context.producer_name() if name is None else name,
             connection,
             producer_id,
@@ -180,12 +184,12 @@ class NonPersistentTopic:
             access,
         )
         with self._admission.producer(
-            arrival.name, address=connection.address, encrypted=access.encrypted
+            request.name, address=connection.address, encrypted=access.encrypted
         ):
-            async with self._producers.access.admitted(arrival):
+            async with self._producers.access.admitted(request):
                 self._state.check_open()
                 publish = self.publish if self._rates is None else self._rates.publish
-                return self._producers.attach(arrival, publish)
+                return self._producers.attach(request, publish)
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection

@@ -12,7 +12,11 @@ from magnetar.broker.topics.log.backlog import BacklogCount
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.log.topic_upkeep import TopicUpkeep
 from magnetar.broker.topics.publishing.producer import Producer
-from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.publishing.producer_access import (
+    SHARED_ACCESS,
+    AccessRequest,
+    ProducerRequest,
+)
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
@@ -177,10 +181,10 @@ class PersistentTopic:
             if initial_subscription and initial_subscription not in self.subscriptions:
                 self._admission.check_first_use(by_producer=True)
                 await self._subscriptions.create(initial_subscription, EARLIEST, {})
-            arrival = Arrival(name, connection, producer_id, epoch, metadata or {}, access)
-            async with self._producers.access.admitted(arrival):
+            request = ProducerRequest(name, connection, producer_id, epoch, metadata or {}, access)
+            async with self._producers.access.admitted(request):
                 self._check_takes_producers()
-                producer = self._producers.attach(arrival, self._features.publish)
+                producer = self._producers.attach(request, self._features.publish)
                 if (deduplication := self._features.deduplication) is not None:
                     producer.last_sequence_id = deduplication.ids.last(name)
                 return producer

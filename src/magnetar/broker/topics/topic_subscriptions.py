@@ -193,7 +193,9 @@ class TopicSubscriptions:
     async def skip(self, subscription: Subscription, count: int | None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
         its, clock = own(subscription), self._context.clock
-        its.pass_over(await log_positions.position_behind(self._ledger, its.cursor, count, clock))
+        its.acknowledge_up_to(
+            await log_positions.position_behind(self._ledger, its.cursor, count, clock)
+        )
 
     async def count_backlog(
         self, subscription: PersistentSubscription, start: Position | None

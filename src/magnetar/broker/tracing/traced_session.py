@@ -94,9 +94,9 @@ class TracedSession(Session):
             self._traces.followed.add(ledger_id, entry_id, publish.span)
             self._end_stored(publish)
 
-    def send_unstored_receipts(self, run: SendRun, *, passed_on: bool) -> None:
-        super().send_unstored_receipts(run, passed_on=passed_on)
-        outcome = "passed on" if passed_on else "dropped, or stored before"
+    def send_unstored_receipts(self, run: SendRun, *, delivered: bool) -> None:
+        super().send_unstored_receipts(run, delivered=delivered)
+        outcome = "passed on" if delivered else "dropped, or stored before"
         for _, publish in self._answered(run):
             self._traces.spans.end(publish.span, {"magnetar.outcome": outcome})
 

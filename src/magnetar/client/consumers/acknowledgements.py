@@ -118,15 +118,15 @@ class Acknowledgements:
             left = (1 << batch_size) - 1
         for index in indexes:
             left &= ~(1 << index)
-        self.left(position, left)
+        self.acknowledge_all_but(position, left)
 
-    def left(self, position: Position, left: int) -> None:
-        """Acknowledge all messages of an entry but those with a bit in ``left``."""
+    def acknowledge_all_but(self, position: Position, pending: int) -> None:
+        """Acknowledge all messages of an entry but those with a bit in ``pending``."""
         self._note_run()
-        if not left:
+        if not pending:
             self.entry(position)
             return
-        self._partial[position] = left
+        self._partial[position] = pending
         if self._batch_index:
             self._changed[position] = None
         if len(self._partial) > self._partial_max:
@@ -170,7 +170,7 @@ class Acknowledgements:
             wanted = position, left
             if self._held is not None:
                 wanted = max(wanted, self._held, key=lambda mark: (mark[0], -mark[1]))
-            first = self._chunked.pass_over(wanted[0])
+            first = self._chunked.acknowledged_up_to(wanted[0])
             self._held = None if first is None else wanted
             position, left = wanted
             if first is not None:

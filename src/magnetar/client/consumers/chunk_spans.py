@@ -38,7 +38,7 @@ class ChunkSpans:
         """The message is acknowledged, or was given up. False: it is not known."""
         return self._lasts.pop(first, first) != first
 
-    def pass_over(self, mark: Position) -> Position | None:
+    def acknowledged_up_to(self, mark: Position) -> Position | None:
         """Forget the messages that a mark acknowledges.
 
         Returns the first entry of those that it must not take in, if there are any.

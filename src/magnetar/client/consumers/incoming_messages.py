@@ -182,7 +182,7 @@ class IncomingMessages:
             return
         message = frame.command.message
         if message.HasField("consumer_epoch") and message.consumer_epoch < self.epoch:
-            self._queue.give_back(permits_of(frame))  # The broker sends it again.
+            self._queue.release(permits_of(frame))  # The broker sends it again.
             self.ask_for_more()
             return
         was_waiting = self._queue.waiting
@@ -267,14 +267,14 @@ class IncomingMessages:
         """Drop all that is not acknowledged: the broker is asked for it again."""
         self._queue.drop(permits_of)
         self._remember_seen()
-        self._queue.give_back(sum(self._unpacker.withheld.values()))
+        self._queue.release(sum(self._unpacker.withheld.values()))
         if self.dead_letters is not None:
-            self._queue.give_back(self.dead_letters.held)
+            self._queue.release(self.dead_letters.held)
         self._forget()
 
-    def give_back(self, positions: Iterable[Position]) -> None:
+    def release(self, positions: Iterable[Position]) -> None:
         """The broker is asked for these entries again: count the permits of those withheld."""
-        self._queue.give_back(sum(self._unpacker.withheld.pop(each, 0) for each in positions))
+        self._queue.release(sum(self._unpacker.withheld.pop(each, 0) for each in positions))
         self.ask_for_more()
 
     async def settled(self, timeout_s: float) -> None:
@@ -312,7 +312,7 @@ class IncomingMessages:
             self._acks.acknowledge_one(message)
         if outcome.forgotten:
             return
-        self._queue.give_back(len(outcome.stored))
+        self._queue.release(len(outcome.stored))
         if outcome.refused:
             self._queue.put_back(outcome.refused)
             self._arrived()

@@ -203,7 +203,7 @@ class ReceiveQueue:
         self._entries, self._opened, self._counted = entries, messages, 0
         self.messages = iter(messages)
 
-    def give_back(self, permits: int) -> None:
+    def release(self, permits: int) -> None:
         """Count the permits of messages that were dropped before they entered the queue."""
         self._consumed += permits
 

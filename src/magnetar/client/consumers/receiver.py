@@ -280,7 +280,7 @@ class Receiver(Generic[T_co]):
     def _remove(self, part: TopicConsumer) -> None:
         """Receive from it no longer; its messages may still be acknowledged, to no effect."""
         if self._parts.remove(part):
-            self._statistics.left(part)
+            self._statistics.remove(part)
         self._queues.removed(part)
         if part is self._part:
             self._receive_from(None)

@@ -36,7 +36,7 @@ class ConsumerStatistics:
         self._rates.end_interval(self._clock.now(), self._received())
         return self.stats()
 
-    def left(self, part: TopicConsumer) -> None:
+    def remove(self, part: TopicConsumer) -> None:
         """A topic went, with its counters."""
         self._left.messages += part.incoming.received.messages
         self._left.size_bytes += part.incoming.received.size_bytes

@@ -171,7 +171,7 @@ class TopicConsumer:
         wanted = sorted(set(positions))
         for at in range(0, len(wanted), IDS_MAX):
             connection.write(requests.redeliver(self._id, wanted[at : at + IDS_MAX]))
-        self.incoming.give_back(wanted)
+        self.incoming.release(wanted)
 
     async def has_message_available(self) -> bool:
         """Whether there is a message that the application has not received."""

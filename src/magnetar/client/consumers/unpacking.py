@@ -309,7 +309,7 @@ class Unpacker:
         if not wanted:
             self._done(delivery.position)
             return None
-        self._acknowledged.left(delivery.position, wanted)
+        self._acknowledged.acknowledge_all_but(delivery.position, wanted)
         return Entry(delivery, data, wanted, start)
 
     def _decompressed(self, metadata: Metadata, body: bytes) -> bytes:

@@ -125,7 +125,7 @@ class PendingSends(Generic[W]):
         self.messages -= messages
         self.size_bytes -= size_bytes
         if self._memory is not None:
-            self._memory.give_back(size_bytes)
+            self._memory.release(size_bytes)
 
     def append(self, send: PendingSend[W]) -> None:
         """Add a send whose messages were admitted before."""

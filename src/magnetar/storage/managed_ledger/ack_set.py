@@ -18,7 +18,7 @@ from magnetar.storage.managed_ledger.layout import Layout
 
 
 class AckSet:
-    """It grows, except by ``reset`` and ``take_back``. Positions that do not exist are ignored."""
+    """Only ``reset`` and ``unacknowledge`` make it smaller. Ignores positions that do not exist."""
 
     __slots__ = ("batches", "beyond", "changes", "mark", "ranges", "redeliveries")
 
@@ -109,7 +109,7 @@ class AckSet:
         self.beyond = 0
         self.changes += 1
 
-    def take_back(self, positions: Sequence[Position], log: Layout) -> None:
+    def unacknowledge(self, positions: Sequence[Position], log: Layout) -> None:
         """Let these, which ascend, be acknowledged no longer; all others stay as they are."""
         positions = [each for each in positions if log.locate(each) == each]
         if not positions:

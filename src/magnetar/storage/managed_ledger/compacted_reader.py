@@ -24,7 +24,7 @@ class CompactedReader:
         self._runs: list[EntryRun] = []
         self._following = Position(0, 0)  # Right after the last one; that is
         self._next_index = 0  # here in the compacted ledger.
-        self._passed_over: list[tuple[Position, Position]] = []
+        self._skipped: list[tuple[Position, Position]] = []
 
     @property
     def layout(self) -> Layout:
@@ -71,7 +71,7 @@ class CompactedReader:
             start = max(position.entry_id - run.first_entry_id, 0)
         return part_of(run, start, entries_max, bytes_max)
 
-    async def read_apart(
+    async def read_uncached(
         self, position: Position, entries_max: int, bytes_max: int
     ) -> EntryRun | None:
         """Read as ``read`` does: what is compacted lies together."""
@@ -95,17 +95,17 @@ class CompactedReader:
             ends = [_after(run.last) for run in block.runs]
             if not firsts:
                 after = _after(compacted.horizon)
-                self._passed_over, position = [(position, after)], after
+                self._skipped, position = [(position, after)], after
                 break
-            self._passed_over = list(zip([position, *ends], firsts, strict=False))
+            self._skipped = list(zip([position, *ends], firsts, strict=False))
             self._of, self._from, self._following = compacted, position, ends[-1]
             self._runs, self._next_index = block
         return await self.log.read(position, entries_max, bytes_max)
 
-    def take_passed_over(self) -> list[tuple[Position, Position]]:
+    def take_skipped(self) -> list[tuple[Position, Position]]:
         """Return what compaction removed around what was read: from where, and up to where."""
-        passed_over, self._passed_over = self._passed_over, []
-        return passed_over
+        skipped, self._skipped = self._skipped, []
+        return skipped
 
     def holding(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         """Return None: what is delivered again is read again."""

@@ -183,9 +183,9 @@ class Cursor:
         self._note_changes()
         await self.flush()
 
-    async def take_back(self, positions: Sequence[Position]) -> None:
+    async def unacknowledge(self, positions: Sequence[Position]) -> None:
         """Let entries, which ascend, be acknowledged no longer. Otherwise as ``reset``."""
-        self.acks.take_back(positions, self._log.layout)
+        self.acks.unacknowledge(positions, self._log.layout)
         self.reader.rewind()
         self._note_changes()
         await self.flush()
@@ -257,7 +257,7 @@ class Cursor:
         if before <= layout.trimmed_to:
             if before != self._passed_over_to:
                 log.warning(
-                    "cursor.passed_over name=%s cursor=%s from=%s to=%s: it had not read what was "
+                    "cursor.skipped name=%s cursor=%s from=%s to=%s: it had not read what was "
                     "deleted, and goes on at the oldest entry there is",
                     self.trimmer.name,
                     self.name,

@@ -4,12 +4,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Protocol
 
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
-from magnetar.storage.managed_ledger.entry_ranges import ranges_of
-from magnetar.storage.managed_ledger.kept import Kept
+from magnetar.storage.managed_ledger.entry_ranges import Range, ranges_of
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -22,6 +22,16 @@ _READ_AT_BYTES = 5 * 1024 * 1024
 """The size of one run that ``read_at`` returns; it returns as many runs as are needed."""
 
 
+class SkippedEntries(Protocol):
+    """Entries that a cursor's reader skips: delayed ones, which their owner reads when due."""
+
+    def end_of(self, ledger_id: int, entry_id: int) -> int | None:
+        """The last of the consecutive skipped entries from ``entry_id`` on; None: not skipped."""
+
+    def gaps(self, ledger_id: int, first: int, last: int) -> list[Range]:
+        """Which of entries ``first`` to ``last`` are not skipped."""
+
+
 class CursorReader:
     """The place up to which a cursor was read, and reads from there on.
 
@@ -29,7 +39,7 @@ class CursorReader:
     than it could use. They read nothing that the log hides. Only one caller may read at a time.
     """
 
-    __slots__ = ("_acks", "_log", "_removed", "kept", "read_position")
+    __slots__ = ("_acks", "_log", "_removed", "read_position", "skipped")
 
     def __init__(
         self,
@@ -40,7 +50,7 @@ class CursorReader:
     ) -> None:
         """``removed`` is told what compaction left out of what was read: from where up to where."""
         self.read_position = log.next_position(acks.mark)
-        self.kept: Kept | None = None
+        self.skipped: SkippedEntries | None = None
         """``cached`` and ``read`` pass over these entries."""
         self._acks = acks
         self._log: LogReader | CompactedReader = log
@@ -106,7 +116,7 @@ class CursorReader:
             if self.read_position != position:
                 continue  # It was moved meanwhile: begin again.
             if isinstance(self._log, CompactedReader):
-                self._removed(self._log.take_passed_over())
+                self._removed(self._log.take_skipped())
             if run is None:
                 self.read_position = max(position, self._log.layout.end)
                 return []
@@ -116,14 +126,14 @@ class CursorReader:
         return runs
 
     async def read_at(
-        self, positions: Sequence[Position], *, apart: bool = False
+        self, positions: Sequence[Position], *, uncached: bool = False
     ) -> list[EntryRun]:
         """Read the entries at ``positions`` that exist and are not acknowledged.
 
-        ``read_position`` does not move. ``apart``: they may lie anywhere, so that it does not help
-        to read ahead. Raises what ``ManagedLedger.read`` raises.
+        ``read_position`` does not move. ``uncached``: they may lie anywhere, so that reading ahead
+        and caching would not help. Raises what ``ManagedLedger.read`` raises.
         """
-        read = self._log.read_apart if apart else self._log.read
+        read = self._log.read_uncached if uncached else self._log.read
         runs: list[EntryRun] = []
         for ledger_id, places in groupby(sorted(positions), _ledger_id_of):
             for first, last in ranges_of(entry_id for _, entry_id in places):
@@ -175,8 +185,8 @@ class CursorReader:
         while position is not None:
             here = self._acks.ranges.get(position.ledger_id)
             end = None if here is None else here.end_of(position.entry_id)
-            if end is None and self.kept is not None:
-                end = self.kept.end_of(*position)
+            if end is None and self.skipped is not None:
+                end = self.skipped.end_of(*position)
             if end is None:
                 break
             position = self._log.locate(Position(position.ledger_id, end + 1))
@@ -189,12 +199,12 @@ class CursorReader:
             run = run.part(0, limit.entry_id + 1 - run.first_entry_id)
         self.read_position = Position(run.ledger_id, run.first_entry_id + len(run.data))
         runs = self._unacknowledged(run)
-        if self.kept is None:
+        if self.skipped is None:
             return runs
         return [
             each.part(start - each.first_entry_id, stop - each.first_entry_id + 1)
             for each in runs
-            for start, stop in self.kept.gaps(
+            for start, stop in self.skipped.gaps(
                 each.ledger_id, each.first_entry_id, each.last_entry_id
             )
         ]

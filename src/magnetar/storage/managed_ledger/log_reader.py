@@ -206,7 +206,7 @@ class LogReader:
         # Invariant: what lies before ``low`` fails, what lies at or after ``high`` passes.
         while (count := layout.entries_before(high) - layout.entries_before(low)) > 0:
             middle = layout.position_at(layout.entries_before(low) + count // 2)
-            run = await self.read_apart(middle, 1, 1)
+            run = await self.read_uncached(middle, 1, 1)
             if run is None:
                 low = max(low, layout.first)  # It was trimmed meanwhile.
             elif test(run.data[0]):
@@ -215,7 +215,7 @@ class LogReader:
                 low = layout.next_position(middle)
         return low
 
-    async def read_apart(
+    async def read_uncached(
         self, position: Position, entries_max: int, bytes_max: int
     ) -> EntryRun | None:
         """Read an entry that lies alone, and those behind it, without reading ahead or caching.
@@ -233,7 +233,7 @@ class LogReader:
             if self.layout.last_entry_id(ledger_id) is None:
                 return None
             if entries_max > 1 and isinstance(error, CorruptEntry):
-                return await self.read_apart(position, 1, 1)  # Perhaps others are damaged.
+                return await self.read_uncached(position, 1, 1)  # Perhaps others are damaged.
             self.counts.reads_failed += 1
             raise
         return EntryRun(ledger_id, entry_id, found.data, found.checksums)

@@ -163,13 +163,13 @@ class ManagedLedger:
         """
         return await self._log.read(position, entries_max, bytes_max)
 
-    async def read_apart(
+    async def read_uncached(
         self, position: Position, entries_max: int, bytes_max: int
     ) -> EntryRun | None:
         """As ``read``, and nothing is read ahead or cached: for who reads what others do not."""
         while (place := self.layout.locate(position)) is not None:
             left = (self.layout.last_entry_id(place.ledger_id) or 0) - place.entry_id + 1
-            run = await self._log.read_apart(place, min(entries_max, left), bytes_max)
+            run = await self._log.read_uncached(place, min(entries_max, left), bytes_max)
             if run is not None:
                 return run
         return None

@@ -17,10 +17,10 @@ from typing import Self, TypeVar
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import StorageError, WriteFailed
 from magnetar.model.operation_counts import OperationCounts
-from magnetar.storage.metadata.batches import Batches
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
 from magnetar.storage.metadata.store import Record, SessionState, Watch
+from magnetar.storage.metadata.thread_queue import ThreadQueue
 from magnetar.storage.metadata.watches import SessionWatches, Watches
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class SqliteMetadataStore:
     ) -> None:
         """For ``open``."""
         self._path = path
-        self._batches: Batches[SqliteWorker] = Batches()
+        self._batches: ThreadQueue[SqliteWorker] = ThreadQueue()
         self._watches = Watches(lambda: self._batches.post(SqliteWorker.end_watching, writes=False))
         self._session_watches = SessionWatches()
         self._closed = False

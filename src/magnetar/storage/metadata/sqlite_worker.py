@@ -13,17 +13,17 @@ from pathlib import Path
 
 from magnetar.clock import Clock
 from magnetar.errors import CorruptEntry, MagnetarError, StorageError
-from magnetar.storage.metadata.batches import Batches, Operation
 from magnetar.storage.metadata.sqlite_file import SqliteSettings, connect, failure_of
 from magnetar.storage.metadata.store import Record, SessionState
-from magnetar.storage.metadata.tables import Tables
+from magnetar.storage.metadata.tables import MetadataTables
+from magnetar.storage.metadata.thread_queue import Operation, ThreadQueue
 
 log = logging.getLogger(__name__)
 
 
 def serve(
     path: Path,
-    batches: "Batches[SqliteWorker]",
+    batches: "ThreadQueue[SqliteWorker]",
     *,
     clock: Clock,
     settings: SqliteSettings,
@@ -70,7 +70,7 @@ class SqliteWorker:
         self, path: Path, connection: sqlite3.Connection, *, clock: Clock, settings: SqliteSettings
     ) -> None:
         self.connection = connection
-        self.tables = Tables(connection, deletions_kept=settings.deletions_kept)
+        self.tables = MetadataTables(connection, deletions_kept=settings.deletions_kept)
         self._path = path
         self._clock = clock
         self._settings = settings

@@ -47,7 +47,7 @@ class Changes(NamedTuple):
     missed: bool
 
 
-class Tables:
+class MetadataTables:
     """The tables of one connection in autocommit mode.
 
     Everything but ``transaction`` must be called within a transaction.

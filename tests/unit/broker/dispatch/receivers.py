@@ -31,7 +31,7 @@ class Receiver:
     def took(self, messages):
         self.unacked += messages
 
-    def gave_back(self, messages):
+    def released(self, messages):
         self.unacked -= messages
 
 
@@ -68,7 +68,7 @@ class World:
         """Assign what is due: ``run_of`` has all entries so far."""
         due = self.strategy.due(count_max)
         ids = [position.entry_id for position in due]
-        self.strategy.table.take_up(1, ids)
+        self.strategy.table.dequeue(1, ids)
         return self.offer_again(run_of, ids)
 
     def offer_again(self, run_of, ids):

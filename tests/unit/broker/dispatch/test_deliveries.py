@@ -21,7 +21,7 @@ class Holder:
     def took(self, messages):
         self.messages += messages
 
-    def gave_back(self, messages):
+    def released(self, messages):
         self.messages -= messages
 
 
@@ -70,7 +70,7 @@ def test_it_is_a_dictionary_of_positions(steps):
                 table.release_part(holder, position, 1)
                 out[position] = (holder, 1)
         elif step == "take up":
-            gone = table.take_up(ledger_id, entry_ids)
+            gone = table.dequeue(ledger_id, entry_ids)
             assert sorted(gone) == sorted(p.entry_id for p in some if p in waiting)
             waiting.difference_update(some)
         elif step == "leave":
@@ -82,8 +82,8 @@ def test_it_is_a_dictionary_of_positions(steps):
         groups = Counter(f"g{p.entry_id}" for p in waiting if p.entry_id % 2)
         assert table.waiting_groups == groups
         assert table.waiting_count == len(waiting)
-        assert sorted(p for line in table.lines.values() for p in line) == sorted(waiting)
-        assert set(table.lines) == {*groups, *([None] if len(waiting) > groups.total() else [])}
+        assert sorted(p for line in table.queues.values() for p in line) == sorted(waiting)
+        assert set(table.queues) == {*groups, *([None] if len(waiting) > groups.total() else [])}
         assert table.messages == sum(count for _, count in out.values())
         for each in holders:
             held = [p for p, its in out.items() if its[0] is each]
@@ -124,7 +124,7 @@ def test_what_waits_in_any_line_is_told_in_log_order():
 def test_nothing_that_waits_leaves_no_line():
     table = Deliveries()
     table.wait(1, [])
-    assert (table.lines, table.waiting_count) == ({}, 0)
+    assert (table.queues, table.waiting_count) == ({}, 0)
 
 
 def test_entries_change_lines_where_their_group_belongs_to_another():
@@ -132,14 +132,14 @@ def test_entries_change_lines_where_their_group_belongs_to_another():
     table = Deliveries(lines.get)
     table.group(7, range(3), "abc")
     table.wait(7, range(3))
-    assert {line: list(queue) for line, queue in table.lines.items()} == {
+    assert {line: list(queue) for line, queue in table.queues.items()} == {
         1: [(7, 0), (7, 1)],
         2: [(7, 2)],
     }
     lines["b"] = 2
-    table.line_up_again([1, 3])
-    assert {line: list(queue) for line, queue in table.lines.items()} == {
+    table.requeue([1, 3])
+    assert {line: list(queue) for line, queue in table.queues.items()} == {
         1: [(7, 0)],
         2: [(7, 1), (7, 2)],
     }
-    assert (table.waiting_count, by_ledger(table.lines[2])) == (3, {7: [1, 2]})
+    assert (table.waiting_count, by_ledger(table.queues[2])) == (3, {7: [1, 2]})

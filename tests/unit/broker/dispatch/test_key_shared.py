@@ -107,7 +107,7 @@ def test_what_came_back_meanwhile_goes_before_what_was_due(world):
     assert world.offer(*run) == {"only": [0]}
     low.permits, table = 5, world.strategy.table
     [due] = world.strategy.due(9)
-    table.take_up(1, [due.entry_id])  # It is read from disk now, and meanwhile:
+    table.dequeue(1, [due.entry_id])  # It is read from disk now, and meanwhile:
     table.wait(1, table.release(low, 1, [0]))
     assert world.offer_again(run, [due.entry_id]) == {}
     assert world.due(run) == {"only": [0, 1]}

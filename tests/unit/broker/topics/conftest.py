@@ -68,8 +68,8 @@ class ClientEnd:
     def send_receipts(self, run, ledger_id, first_entry_id):
         self._note("receipts", run.producer_id, len(run), ledger_id, first_entry_id)
 
-    def send_unstored_receipts(self, run, *, passed_on):
-        self._note("unstored", run.producer_id, len(run), passed_on)
+    def send_unstored_receipts(self, run, *, delivered):
+        self._note("unstored", run.producer_id, len(run), delivered)
 
     def send_errors(self, run, error):
         self._note("errors", run.producer_id, len(run), error)

@@ -15,13 +15,13 @@ def test_a_mark_stays_before_what_it_would_cut():
     spans.begin(at(5))
     spans.complete(at(5), at(9))
     assert spans
-    assert spans.pass_over(at(2)) is None
-    assert spans.pass_over(at(3)) == at(3)
-    assert spans.pass_over(at(8)) == at(3)
+    assert spans.acknowledged_up_to(at(2)) is None
+    assert spans.acknowledged_up_to(at(3)) == at(3)
+    assert spans.acknowledged_up_to(at(8)) == at(3)
     assert spans.end(at(3))
     assert not spans.end(at(3))
-    assert spans.pass_over(at(8)) == at(5)
-    assert spans.pass_over(at(9)) is None
+    assert spans.acknowledged_up_to(at(8)) == at(5)
+    assert spans.acknowledged_up_to(at(9)) is None
     assert not spans
 
 
@@ -31,7 +31,7 @@ def test_incomplete_ones_come_again():
     spans.begin(at(5))
     spans.complete(at(5), at(9))
     spans.forget_incomplete()
-    assert spans.pass_over(at(8)) == at(5)
+    assert spans.acknowledged_up_to(at(8)) == at(5)
     spans.clear()
     spans.complete(at(5), at(9))
     assert not spans
@@ -41,4 +41,4 @@ def test_so_many_are_known():
     spans = ChunkSpans(2)
     for entry_id in (3, 5, 7):
         spans.begin(at(entry_id))
-    assert spans.pass_over(at(9)) == at(5)
+    assert spans.acknowledged_up_to(at(9)) == at(5)

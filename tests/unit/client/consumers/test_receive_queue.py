@@ -101,7 +101,7 @@ def test_dropping_counts_as_consuming():
     received.drop(len)
     assert not received.waiting
     assert received.take_permits() == 5
-    received.give_back(2)
+    received.release(2)
     assert received.take_permits() == 2
 
 

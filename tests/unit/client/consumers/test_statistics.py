@@ -16,7 +16,7 @@ def part(messages):
 def test_what_a_topic_counted_that_went_stays():
     clock, parts = ManualClock(), {"a": part(1), "b": part(3)}
     statistics = ConsumerStatistics(parts, clock)
-    statistics.left(parts.pop("b"))
+    statistics.remove(parts.pop("b"))
     clock.move(2)
     stats = statistics.stats()
     assert (stats.messages_received, stats.bytes_received, stats.acks_sent) == (4, 40, 4)

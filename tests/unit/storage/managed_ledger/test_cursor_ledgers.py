@@ -57,7 +57,7 @@ async def test_entries_that_are_kept_are_passed_over_when_reading_on_but_not_whe
     ledger, cursor
 ):
     ledger_id, _ = await append(ledger, [b"%d" % number for number in range(6)])
-    cursor.reader.kept = Evens()
+    cursor.reader.skipped = Evens()
     runs = cursor.reader.cached(10, 1000)
     assert [run.data for run in runs] == [[b"1"], [b"3"], [b"5"]]
     [(run, picked)] = cursor.reader.cached_at(ledger_id, [2])

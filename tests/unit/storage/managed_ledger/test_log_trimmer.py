@@ -71,7 +71,7 @@ async def test_a_reader_that_is_passed_over_says_so_once(logs, ledger, caplog):
         await logs.clock.advance(1)
         return [each.getMessage().split(": ")[0] for each in caplog.records]
 
-    said = f"cursor.passed_over name={NAME} cursor="
+    said = f"cursor.skipped name={NAME} cursor="
     assert await passed_over() == [
         f"{said}still from=0:0 to=0:10",
         f"{said}reading from=0:0 to=0:10",

@@ -6,10 +6,10 @@ import pytest
 from support.clock import ManualClock
 
 from magnetar.errors import WriteFailed
-from magnetar.storage.metadata.batches import Operation
 from magnetar.storage.metadata.sqlite_file import SqliteSettings, connect
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker
 from magnetar.storage.metadata.store import Record
+from magnetar.storage.metadata.thread_queue import Operation
 
 SETTINGS = SqliteSettings(deletions_kept=2)
 SYNCED = 2

@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.errors import VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Record
-from magnetar.storage.metadata.tables import SCHEMA, Tables
+from magnetar.storage.metadata.tables import SCHEMA, MetadataTables
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def connection():
 
 @pytest.fixture
 def tables(connection):
-    return Tables(connection)
+    return MetadataTables(connection)
 
 
 def put(tables, *paths, session=None):
@@ -126,7 +126,7 @@ def test_a_session_beats_until_it_is_over(tables):
 
 
 def test_old_deletions_are_forgotten(connection):
-    tables = Tables(connection, deletions_kept=3)
+    tables = MetadataTables(connection, deletions_kept=3)
     for number in range(5):
         put(tables, f"/{number}")
         assert not tables.overgrown or number > 2

@@ -57,7 +57,7 @@ class OperatorConnection:
         places = [Position(ledger_id, first_entry_id + index) for index in range(len(run))]
         self._note(run.sequences, places)
 
-    def send_unstored_receipts(self, run: SendRun, *, passed_on: bool) -> None:
+    def send_unstored_receipts(self, run: SendRun, *, delivered: bool) -> None:
         self._note_all(run.sequences, None)
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:

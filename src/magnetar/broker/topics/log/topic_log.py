@@ -58,7 +58,7 @@ class TopicLog:
         last = self.ledger.last_visible
         if position > last:
             return None
-        run = await self.ledger.read_apart(position, entries_max, bytes_max)
+        run = await self.ledger.read_uncached(position, entries_max, bytes_max)
         if run is None or run.first > last:
             return None
         return run if run.last <= last else run.part(0, last.entry_id + 1 - run.first_entry_id)
@@ -128,7 +128,7 @@ class TopicLog:
             its.cursor.acknowledge_batch(position, words)
         for ledger_id, here in groupby(sorted(positions), itemgetter(0)):
             its.cursor.acknowledge_entries(ledger_id, [entry_id for _, entry_id in here])
-        its.passed_over()
+        its.forget_acknowledged()
 
     async def replay(self, subscription: Subscription, positions: Sequence[Position]) -> None:
         """Let a subscription have these entries, which ascend, once more.

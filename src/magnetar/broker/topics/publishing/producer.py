@@ -122,7 +122,7 @@ class Producer:
 
     def _publish_others(self, run: SendRun, refused: Mapping[int, MagnetarError]) -> None:
         """Publish what is not refused, and refuse the rest, each in its turn."""
-        for error, part in run.parted(refused):
+        for error, part in run.split_by(refused):
             if error is None:
                 self.publish(part)
             else:
@@ -141,20 +141,20 @@ class Producer:
 
     def stored_before(self, run: SendRun) -> None:
         """The topic had all sends of the run already."""
-        self.connection.send_unstored_receipts(run, passed_on=False)
+        self.connection.send_unstored_receipts(run, delivered=False)
         self._settle(len(run))
 
-    def passed_on(self, run: SendRun) -> None:
+    def delivered(self, run: SendRun) -> None:
         """The topic, which keeps nothing, gave the run to whoever took it."""
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
-        self.connection.send_unstored_receipts(run, passed_on=True)
+        self.connection.send_unstored_receipts(run, delivered=True)
         self._settle(len(run.data))
 
-    def passed_over(self, run: SendRun) -> None:
+    def undelivered(self, run: SendRun) -> None:
         """The topic, which keeps nothing, dropped the run."""
         self.dropped_count += run.message_count
-        self.connection.send_unstored_receipts(run, passed_on=False)
+        self.connection.send_unstored_receipts(run, delivered=False)
         self._settle(len(run.data))
 
     def refused(self, run: SendRun, error: MagnetarError) -> None:

@@ -5,7 +5,7 @@ before the owner hears that it is one: a producer that was cut off and comes bac
 had, and is refused where another has owned the topic since. An owner begins only after everything
 that the one before it had sent is stored, so that their entries never mix.
 
-Others wait in line, in the order they came. Who closes or is lost while it waits leaves the line.
+Others wait, in the order they came. Who closes or is lost while it waits leaves the queue.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ class TopicProperties(Protocol):
     async def change_properties(self, changed: Mapping[str, str]) -> None: ...
 
 
-class Claim:
-    """An exclusive producer that waits in line, is about to own the topic, or owns it."""
+class ExclusiveClaim:
+    """An exclusive producer that waits for it, is about to own the topic, or owns it."""
 
     __slots__ = ("name", "producer", "turn")
 
@@ -47,7 +47,7 @@ class Claim:
         self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def leave(self) -> None:
-        """Leave the line: whoever attaches the producer is cancelled. Too late, it does nothing."""
+        """Leave the queue: the attempt to attach is cancelled. No effect once it was admitted."""
         self.turn.cancel()
 
 
@@ -59,15 +59,15 @@ class AccessRequest:
     topic_epoch: int | None = None
     """The epoch it had, if it comes back."""
     encrypted: bool = False
-    waits: Callable[[Claim], None] = lambda _: None
-    """Called when it has to wait in line."""
+    waits: Callable[[ExclusiveClaim], None] = lambda _: None
+    """Called when it has to wait."""
 
 
 SHARED_ACCESS: Final = AccessRequest()
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ProducerRequest:
     """A producer that is being attached; ``epoch`` counts how often its client connected it."""
 
     name: str
@@ -75,7 +75,7 @@ class Arrival:
     producer_id: int
     epoch: int
     metadata: dict[str, str]
-    request: AccessRequest
+    access: AccessRequest
 
     def producer(
         self,
@@ -95,7 +95,7 @@ class Arrival:
             publish=publish,
             detach=detach,
             connected_at_ms=connected_at_ms,
-            access_mode=self.request.mode,
+            access_mode=self.access.mode,
             topic_epoch=topic_epoch,
             policies=policies,
         )
@@ -134,54 +134,54 @@ class ProducerAccess:
         self._topic = topic
         self._kept = kept
         self._producers = producers
-        self._owner: Claim | None = None
+        self._owner: ExclusiveClaim | None = None
         self._previous: Producer | None = None  # The owner that left last.
-        self._waiting: deque[Claim] = deque()
+        self._waiting: deque[ExclusiveClaim] = deque()
         self._closed = False
 
     @property
     def waiting(self) -> int:
-        """How many wait in line."""
+        """How many wait."""
         return len(self._waiting)
 
     @asynccontextmanager
-    async def admitted(self, arrival: Arrival) -> AsyncIterator[None]:
+    async def admitted(self, request: ProducerRequest) -> AsyncIterator[None]:
         """Let a producer in for the block, which attaches it and waits for nothing.
 
-        Raises ProducerBusy, ProducerFenced; TopicClosed while it waits in line; ConnectionLost when
+        Raises ProducerBusy, ProducerFenced; TopicClosed while it waits for it; ConnectionLost when
         it is gone when its turn comes.
         """
-        request = arrival.request
-        if request.mode is ProducerAccessMode.SHARED:
-            await self._make_way(arrival)
+        access = request.access
+        if access.mode is ProducerAccessMode.SHARED:
+            await self._make_way(request)
             yield
             return
-        self._check_epoch(request)
-        claim = Claim(arrival.name)
+        self._check_epoch(access)
+        claim = ExclusiveClaim(request.name)
         try:
-            if request.mode is ProducerAccessMode.EXCLUSIVE_WITH_FENCING:
+            if access.mode is ProducerAccessMode.EXCLUSIVE_WITH_FENCING:
                 await self._fence_out(claim)
             else:
-                await self._become_owner(claim, arrival)
-            await self._begin_epoch(claim, request)
+                await self._become_owner(claim, request)
+            await self._begin_epoch(claim, access)
             self._check_owner(claim)
             yield
-            claim.producer = self._producers[arrival.name]
+            claim.producer = self._producers[request.name]
         except BaseException:
             if self._owner is claim:
                 self._owner = None
                 self._elect()
             raise
 
-    async def _make_way(self, arrival: Arrival) -> None:
+    async def _make_way(self, request: ProducerRequest) -> None:
         """Return when neither the topic nor the name is another's. Raises ProducerBusy.
 
         Others may come while it waits for a sign of life.
         """
         while True:
-            owner, present = self._owner, self._producers.get(arrival.name)
+            owner, present = self._owner, self._producers.get(request.name)
             if owner is not None:
-                if owner.producer is None or not await arrival.replaces(owner.producer):
+                if owner.producer is None or not await request.replaces(owner.producer):
                     raise ProducerBusy(f"Topic has an existing exclusive producer: {owner.name}")
             elif self._waiting:
                 raise ProducerBusy(
@@ -189,13 +189,13 @@ class ProducerAccess:
                 )
             elif present is None:
                 return
-            elif not await arrival.replaces(present):
+            elif not await request.replaces(present):
                 raise ProducerBusy(
-                    f"Producer with name '{arrival.name}' is already connected to topic "
+                    f"Producer with name '{request.name}' is already connected to topic "
                     f"'{self._topic}'"
                 )
 
-    def left(self, producer: Producer) -> None:
+    def detached(self, producer: Producer) -> None:
         """A producer was detached."""
         if self._owner is not None and self._owner.producer is producer:
             self._owner, self._previous = None, producer
@@ -209,47 +209,47 @@ class ProducerAccess:
             if not claim.turn.done():
                 claim.turn.set_exception(self._topic_closed())
 
-    async def _become_owner(self, claim: Claim, arrival: Arrival) -> None:
+    async def _become_owner(self, claim: ExclusiveClaim, request: ProducerRequest) -> None:
         """Own the topic, now or when its turn comes."""
         while self._owner is not None or self._producers or self._waiting:
             owner = self._owner
             producer = None if owner is None else owner.producer
-            if producer is not None and await arrival.replaces(producer):
+            if producer is not None and await request.replaces(producer):
                 continue  # It may have been the turn of somebody else.
-            if arrival.request.mode is ProducerAccessMode.EXCLUSIVE:
+            if request.access.mode is ProducerAccessMode.EXCLUSIVE:
                 raise ProducerFenced(
                     "Topic has existing shared producers"
                     if owner is None
                     else f"Topic has an existing exclusive producer: {owner.name}"
                 )
-            await self._wait_in_line(claim, arrival)
+            await self._wait_for_turn(claim, request)
             return
         self._owner = claim
 
-    async def _wait_in_line(self, claim: Claim, arrival: Arrival) -> None:
+    async def _wait_for_turn(self, claim: ExclusiveClaim, request: ProducerRequest) -> None:
         if self._closed:
             raise self._topic_closed()
         self._waiting.append(claim)
-        arrival.request.waits(claim)
+        request.access.waits(claim)
         try:
             await claim.turn
         finally:
             if claim in self._waiting:
                 self._waiting.remove(claim)
-        if not await arrival.connection.alive():
+        if not await request.connection.alive():
             raise ConnectionLost(
                 f"Producer '{claim.name}' gave no sign of life when it was elected"
             )
 
     def _elect(self) -> None:
-        """Where nobody has the topic any more, let the first of the line have it."""
+        """Where nobody has the topic any more, let the first in the queue have it."""
         while self._waiting and self._owner is None and not self._producers:
             claim = self._waiting.popleft()
             if not claim.turn.done():
                 self._owner = claim
                 claim.turn.set_result(None)
 
-    async def _fence_out(self, claim: Claim) -> None:
+    async def _fence_out(self, claim: ExclusiveClaim) -> None:
         """Send everybody else away, and own the topic when all they had sent is stored."""
         self._owner = claim  # From here on nobody else comes in.
         waiting, self._waiting = self._waiting, deque()
@@ -263,13 +263,13 @@ class ProducerAccess:
         for producer in told:
             producer.connection.close_producer(producer.producer_id)
 
-    async def _begin_epoch(self, claim: Claim, request: AccessRequest) -> None:
+    async def _begin_epoch(self, claim: ExclusiveClaim, access: AccessRequest) -> None:
         """Record the owner's epoch: the next one, or the one that it had before."""
         if self._previous is not None:
             await self._previous.close()  # When it is settled.
         self._check_owner(claim)
-        self._check_epoch(request)
-        epoch = request.topic_epoch
+        self._check_epoch(access)
+        epoch = access.topic_epoch
         if epoch is None:
             epoch = 0 if self.epoch is None else self.epoch + 1
         if epoch != self.epoch:
@@ -279,14 +279,14 @@ class ProducerAccess:
     def _topic_closed(self) -> TopicClosed:
         return TopicClosed(f"Topic {self._topic} is being closed here; look it up again")
 
-    def _check_owner(self, claim: Claim) -> None:
+    def _check_owner(self, claim: ExclusiveClaim) -> None:
         """Raises ProducerFenced when another one took the topic meanwhile."""
         if self._owner is not claim:
             raise ProducerFenced("Fenced out")
 
-    def _check_epoch(self, request: AccessRequest) -> None:
+    def _check_epoch(self, access: AccessRequest) -> None:
         """Raises ProducerFenced for one that comes back when others have owned the topic."""
-        had = request.topic_epoch
+        had = access.topic_epoch
         if had is not None and self.epoch is not None and had < self.epoch:
             raise ProducerFenced(
                 f"Topic epoch has already moved. Current epoch: {self.epoch}, Producer epoch: {had}"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.producer_access import (
-    Arrival,
     ProducerAccess,
+    ProducerRequest,
     TopicProperties,
 )
 from magnetar.broker.topics.topic_state import TopicState
@@ -39,9 +39,11 @@ class TopicProducers:
             self._access = ProducerAccess(self._state.name, self._kept, self.attached)
         return self._access
 
-    def attach(self, arrival: Arrival, publish: Callable[[Producer, SendRun], None]) -> Producer:
+    def attach(
+        self, request: ProducerRequest, publish: Callable[[Producer, SendRun], None]
+    ) -> Producer:
         """Attach one that ``access`` has admitted."""
-        producer = self.attached[arrival.name] = arrival.producer(
+        producer = self.attached[request.name] = request.producer(
             publish=publish,
             detach=self._detach,
             connected_at_ms=self._state.clock.wall_ms(),
@@ -69,4 +71,4 @@ class TopicProducers:
                 self.attached.clear()  # A dict keeps the room it had until it is cleared.
             self.detached_chunk_count += producer.chunk_count
             if self._access is not None:
-                self._access.left(producer)
+                self._access.detached(producer)

@@ -26,7 +26,7 @@ AHEAD_MIN: Final = 64
 
 
 class AnsweredInTurn:
-    """Sends that are not stored, in line behind what was taken before them: that may fail yet."""
+    """Sends that are not stored, queued behind what was taken before them: that may fail yet."""
 
     __slots__ = ("_producer", "_run")
 
@@ -35,7 +35,7 @@ class AnsweredInTurn:
         self._run = run
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
-        """What was before them in the line is durable, and they with it."""
+        """What was queued before them is durable, and they with it."""
         self._producer.stored_before(self._run)
 
     def refused(self, run: SendRun, error: MagnetarError) -> None:
@@ -144,7 +144,7 @@ class TopicWriter:
         """Take what every observer lets through; each is asked of what those before it let."""
         for index, observer in enumerate(observers, start=1):
             if known := observer.before_append(producer, run):
-                for repeats, part in run.parted(known):
+                for repeats, part in run.split_by(known):
                     if repeats:
                         self._answer_in_turn(producer, part)
                     else:

@@ -183,7 +183,7 @@ class Consumer:
         self.unacked += messages
         self._block()
 
-    def gave_back(self, messages: int) -> None:
+    def released(self, messages: int) -> None:
         """So many messages are acknowledged, or are to be delivered again."""
         self.unacked -= messages
         if self.blocked and self.unacked <= self._unacked_max // 2:

@@ -102,13 +102,13 @@ class DelayedDelivery:
     def serve(self, wake: Callable[[], None]) -> None:
         """``wake`` is called when there may be something due, until ``rest``."""
         self._wake = wake
-        self._cursor.reader.kept = self.entries.held
+        self._cursor.reader.skipped = self.entries.held
         self._tick()
 
     def rest(self) -> None:
         """Nobody is to be woken. What is held stays so."""
         self._wake = _nobody
-        self._cursor.reader.kept = None
+        self._cursor.reader.skipped = None
         self._stop_timer()
 
     def close(self) -> None:

@@ -118,7 +118,7 @@ class DispatchLoop:
         if self._takeover is not None:
             self._takeover.elected()
         elif self._held is not None and self.strategy.receivers:
-            self._held.give_back(None, held)
+            self._held.release(None, held)
 
     def flowed(self, consumer: Consumer) -> None:
         """A consumer got permits."""
@@ -147,12 +147,12 @@ class DispatchLoop:
             self.wake()
         return messages
 
-    def passed_over(self) -> None:
+    def forget_acknowledged(self) -> None:
         """Entries were acknowledged whoever holds them: what waits of them waits no more."""
         if self._table is not None:
             for ledger_id, entry_ids in self._table.waiting().items():
                 pending = self._cursor.acks.missing(ledger_id, entry_ids)
-                self._table.take_up(ledger_id, sorted(set(entry_ids).difference(pending)))
+                self._table.dequeue(ledger_id, sorted(set(entry_ids).difference(pending)))
         self.wake()
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
@@ -289,7 +289,7 @@ class DispatchLoop:
         rewinds = self._rewinds
         try:
             if due:
-                runs = await self._reader.read_at(due, apart=delayed is not None)
+                runs = await self._reader.read_at(due, uncached=delayed is not None)
             else:
                 runs = await self._reader.read(wanted, self._capacity.read_bytes_max)
             if rewinds != self._rewinds:

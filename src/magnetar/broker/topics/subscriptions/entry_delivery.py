@@ -110,7 +110,7 @@ class EntryDelivery:
             delayed.taken(due)
         else:
             for ledger_id, entry_ids in by_ledger(due).items():
-                self._table.take_up(ledger_id, entry_ids)
+                self._table.dequeue(ledger_id, entry_ids)
         for run, picked in picks:
             self._assign(run, picked, again=delayed is None)
 

@@ -43,7 +43,7 @@ class HeldEntries:
             elsewhere = list(set(entry_ids).difference(released))
             for other in self._strategy.receivers:
                 freed = self._release(other, ledger_id, elsewhere)[0] or freed
-            freed = bool(self._table.take_up(ledger_id, elsewhere)) or freed
+            freed = bool(self._table.dequeue(ledger_id, elsewhere)) or freed
         return freed
 
     def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> bool:
@@ -60,18 +60,18 @@ class HeldEntries:
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """A consumer gives back what it holds of ``positions``; None: all it holds."""
         held = self._table.held(consumer) if positions is None else by_ledger(positions)
-        self.give_back(consumer, held)
+        self.release(consumer, held)
 
-    def give_back(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
+    def release(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
         """Queue what ``consumer`` holds of ``entries``; all of them where it is gone (None)."""
         for ledger_id, entry_ids in entries.items():
             for start in range(0, len(entry_ids), self._at_once_max):
                 part = entry_ids[start : start + self._at_once_max]
                 self._table.returned.append((consumer, ledger_id, part))
-        self._take_back_some()
+        self._release_some()
 
-    def _take_back_some(self) -> None:
-        """Nothing is delivered before all that was given back waits in its line."""
+    def _release_some(self) -> None:
+        """Nothing is delivered before all that was given back waits in its queue."""
         table, most = self._table, self._at_once_max
         while table.returned and most > 0:
             consumer, ledger_id, entry_ids = table.returned.popleft()
@@ -86,7 +86,7 @@ class HeldEntries:
                 self._count_redeliveries(ledger_id, missing)
             table.wait(ledger_id, missing)
         if table.returned:
-            asyncio.get_running_loop().call_soon(self._take_back_some)
+            asyncio.get_running_loop().call_soon(self._release_some)
         else:
             self._wake()
 

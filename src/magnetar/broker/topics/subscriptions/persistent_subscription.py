@@ -163,22 +163,22 @@ class PersistentSubscription(Subscription):
         super().remove(consumer)
         self._left_ms = self._clock.wall_ms()
 
-    def pass_over(self, position: Position) -> None:
+    def acknowledge_up_to(self, position: Position) -> None:
         """Acknowledge everything up to ``position``, whoever holds it or waits for it."""
         self.cursor.acknowledge_cumulative(position)
-        self.passed_over()
+        self.forget_acknowledged()
 
-    def passed_over(self) -> None:
+    def forget_acknowledged(self) -> None:
         """Entries were acknowledged by an administrator, or because they are old."""
         if self.dispatch is not None:
-            self.dispatch.passed_over()
+            self.dispatch.forget_acknowledged()
         if self.ended:
             self._tell_end()
 
     def expire(self, position: Position) -> int:
         """The same for what is too old; return how many entries that were."""
         before = self.cursor.backlog
-        self.pass_over(position)
+        self.acknowledge_up_to(position)
         expired = before - self.cursor.backlog
         if expired:
             self.expired_count += expired
@@ -206,7 +206,7 @@ class PersistentSubscription(Subscription):
 
         What else is acknowledged stays so. Raises as ``seek``.
         """
-        await self._moved(lambda: self.cursor.take_back(positions))
+        await self._moved(lambda: self.cursor.unacknowledge(positions))
 
     async def _moved(self, move: Callable[[], Awaitable[None]]) -> None:
         if self._fenced:

@@ -19,7 +19,7 @@ from .reading import Source, read_records
 from .scan import read_contents, read_footer
 from .segment_format import Contents
 from .segments import Segment, SegmentState
-from .upkeep import Parts
+from .upkeep import StoreContext
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ BLOCKS_PER_YIELD: Final = 1000
 class Compaction:
     """Empties sparse segments."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StoreContext) -> None:
         self._parts = parts
         self._segments = parts.segments
         self._journal = parts.journal

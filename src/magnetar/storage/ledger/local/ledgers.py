@@ -10,7 +10,7 @@ from .format import Kind, located
 from .index import Ledger, LedgerState, lost
 from .jobs import Block, Mark
 from .reading import Plan, Source, read_entries
-from .upkeep import Parts
+from .upkeep import StoreContext
 
 READ_ENTRIES_MAX: Final = 65_536
 """Entries one read returns, whatever was asked for."""
@@ -21,7 +21,7 @@ class LocalLedgerReader:
 
     __slots__ = ("_ledger", "_parts")
 
-    def __init__(self, ledger: Ledger, parts: Parts) -> None:
+    def __init__(self, ledger: Ledger, parts: StoreContext) -> None:
         self._ledger = ledger
         self._parts = parts
 

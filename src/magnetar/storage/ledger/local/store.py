@@ -31,7 +31,7 @@ from .ledgers import LocalLedgerReader, LocalLedgerWriter
 from .recovery import Recovered, recover
 from .segments import Segments
 from .settings import LocalLedgerSettings
-from .upkeep import Parts, Upkeep
+from .upkeep import StoreContext, Upkeep
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class LocalLedgerStore:
         )
         if recovered.active is not None:
             self._journal.resume(recovered.active)
-        self._parts = Parts(
+        self._parts = StoreContext(
             settings,
             files,
             segments,

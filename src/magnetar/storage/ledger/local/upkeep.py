@@ -39,7 +39,7 @@ class InThread(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class StoreContext:
     """What the parts of a store share."""
 
     settings: LocalLedgerSettings
@@ -55,7 +55,7 @@ class Parts:
 class Upkeep:
     """Seals full segments, prepares the next file and frees dead ones."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: StoreContext) -> None:
         self._parts = parts
         self._files = parts.files
         self._segments = parts.segments
@@ -103,14 +103,14 @@ class Upkeep:
         for segment in self._segments.dead():
             with self._trouble_logged():
                 spare = self._segments.spare_name(segment)
-                await self._in_thread(self._give_back, segment, spare)
+                await self._in_thread(self._free_segment, segment, spare)
                 self._segments.forget(segment)
                 if spare is not None:
                     await self._add_spare(Spare(spare, recycled=True))
         for surplus in self._segments.surplus():
             await self._in_thread(self._files.remove, surplus.path)
 
-    def _give_back(self, segment: Segment, spare: Path | None) -> None:
+    def _free_segment(self, segment: Segment, spare: Path | None) -> None:
         """Remove a segment durably: no crash brings it back."""
         if spare is not None:
             with contextlib.suppress(FileNotFoundError):  # An earlier try got this far.

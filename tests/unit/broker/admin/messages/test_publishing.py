@@ -64,7 +64,7 @@ async def test_a_closing_topic_drops_and_a_stored_message_is_told_apart():
     answered = connection.expect([1, 2, 3, 4])
     connection.drop_sends(run)
     connection.send_unstored_receipts(
-        SendRun.of(0, [3, 4], [b"", b""], [0, 0], [1, 1], [0, 0]), passed_on=False
+        SendRun.of(0, [3, 4], [b"", b""], [0, 0], [1, 1], [0, 0]), delivered=False
     )
     await answered
     assert isinstance(connection.outcomes[1], TopicClosed)

@@ -110,7 +110,7 @@ async def test_what_cannot_be_read_is_said_and_passed_over(topic, told, monkeypa
         raise CorruptEntry("entry 0 of ledger 1 is damaged")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(topic.ledger), "read_apart", damaged)
+        patch.setattr(type(topic.ledger), "read_uncached", damaged)
         said = events(await anext(told))
     assert said == [("unreadable", {"topic": NAME, "reason": "entry 0 of ledger 1 is damaged"})]
     await publish(topic, entry_of(b"1"))

@@ -36,7 +36,7 @@ def taken(*runs):
     """Sequence ids, after these runs were taken and stored."""
     ids = SequenceIds()
     for run in runs:
-        for repeats, part in run.parted(ids.duplicates("p", run)):
+        for repeats, part in run.split_by(ids.duplicates("p", run)):
             if not repeats:
                 ids.stored("p", part)
     return ids

@@ -42,7 +42,7 @@ def test_permits_that_come_while_blocked_are_parked(client_end):
     c.took(4)
     c.add_permits(5)
     assert (c.blocked, c.capacity, c.permits) == (True, 0, 10)
-    c.gave_back(2)
+    c.released(2)
     assert (c.blocked, c.capacity, c.permits) == (False, 2, 15)
 
 

@@ -68,13 +68,13 @@ def test_messages_of_a_batch_are_acknowledged_by_whoever_has_them(world):
 
 async def test_what_is_given_back_waits_and_is_counted(world):
     world.held.redeliver(world.a, [Position(1, 2), Position(1, 2), Position(1, 77)])
-    assert list(world.table.lines[None]) == [(1, 2)]
+    assert list(world.table.queues[None]) == [(1, 2)]
     assert (world.counted, world.woken) == ([(1, [2])], 1)
     assert world.held.acknowledged(world.b, 1, [2]), "it waits no longer"
 
 
 async def test_what_a_consumer_that_is_gone_held_is_not_counted(world):
-    world.held.give_back(None, world.table.leave(world.a))
+    world.held.release(None, world.table.leave(world.a))
     assert world.table.waiting_count == 6
     assert world.counted == []
 
@@ -92,6 +92,6 @@ def test_what_was_acknowledged_for_its_consumer_does_not_wait_when_it_is_given_b
     world.expired = {1, 2, 4}
     world.held.redeliver(world.a, [Position(1, 2), Position(1, 0)])
     assert (world.table.waiting(), world.counted) == ({1: [0]}, [(1, [0])])
-    world.held.give_back(None, world.table.leave(world.a))
+    world.held.release(None, world.table.leave(world.a))
     assert world.table.waiting() == {1: [0, 3, 5]}
     assert list(world.table.groups_of(1, [1, 2])) == []

@@ -26,7 +26,7 @@ class Operation(NamedTuple):
     answer: asyncio.Future[Any]
 
 
-class Batches(Generic[Worker]):
+class ThreadQueue(Generic[Worker]):
     """The queue between an event loop and one thread. It is made on the loop.
 
     The thread calls ``take``, ``answer`` and ``call``; the loop calls the rest.

@@ -4,14 +4,14 @@ import threading
 import pytest
 
 from magnetar.errors import StorageError
-from magnetar.storage.metadata.batches import Batches
+from magnetar.storage.metadata.thread_queue import ThreadQueue
 
 
 class Worker:
     """A thread that does one batch after the other, and lists them."""
 
     def __init__(self, **limits):
-        self.queue = Batches(**limits)
+        self.queue = ThreadQueue(**limits)
         self.sizes = []
         self.may_take = threading.Event()
         self.may_take.set()
@@ -108,14 +108,14 @@ async def test_what_was_handed_over_is_done_though_nobody_waits(worker):
 
 
 async def test_a_thread_looks_up_when_it_has_waited_long_enough():
-    queue = Batches()
+    queue = ThreadQueue()
     assert queue.take(0.001) == ([], True)
     queue.end()
     assert queue.take(0.001) == ([], False)
 
 
 async def test_what_came_before_the_end_is_taken_with_it():
-    queue = Batches()
+    queue = ThreadQueue()
     answer = queue.post(lambda _: None, writes=True)
     queue.end()
     batch, running = queue.take(None)
@@ -126,14 +126,14 @@ async def test_what_came_before_the_end_is_taken_with_it():
 
 def test_a_loop_that_is_gone_needs_no_answer():
     async def make():
-        return Batches()
+        return ThreadQueue()
 
     queue = asyncio.run(make())
     queue.call(print, "nobody hears this")
 
 
 async def test_who_still_waits_for_a_place_at_the_end_is_told():
-    queue = Batches(waiting_max=2)
+    queue = ThreadQueue(waiting_max=2)
     asked = [asyncio.ensure_future(queue.ask(lambda _: 7, writes=False)) for _ in range(9)]
     await asyncio.sleep(0)
     queue.end()
