@@ -31,6 +31,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.stats import TopicStats
+from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.settings import ledger_options
@@ -246,6 +247,11 @@ class PersistentTopic:
         self, subscription: Subscription, start: Position | None = None
     ) -> BacklogCount:
         return await self._subscriptions.count_backlog(own(subscription), start)
+
+    async def end_transaction(
+        self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
+    ) -> None:
+        self._state.check_open()
 
     def compact(self) -> None:
         self._features.compact()

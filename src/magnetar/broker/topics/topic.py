@@ -20,6 +20,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.stats import TopicStats
+from magnetar.model.txn_id import TxnId
 
 
 class Topic(Protocol):
@@ -217,6 +218,19 @@ class StoredTopic(Topic, Protocol):
         """Read and count what is not acknowledged, from ``start`` on where it is given.
 
         Raises what the stores raise.
+        """
+
+    async def end_transaction(
+        self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
+    ) -> None:
+        """Commit or abort what was published in a transaction; return when that is durable.
+
+        Called again, or for a transaction that published nothing here, it changes nothing: the
+        caller may ask until it is answered. What transactions of the same coordinator up to number
+        ``low_watermark`` have published and nobody ended is aborted. Raises Fenced, TopicClosed.
+
+        A run whose ``transaction`` is not None is hidden until then. Acknowledgements in
+        transactions, and their ends, are of ``Subscription``.
         """
 
     @property

@@ -17,6 +17,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.stats import SubscriptionStats
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
 
@@ -137,6 +138,11 @@ class PersistentSubscription(Subscription):
         consumer.totals.last_acked_ms = self._clock.wall_ms()
         if self.ended:
             self._tell_end()
+
+    async def end_transaction(
+        self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
+    ) -> None:
+        """Nothing can be acknowledged in a transaction yet, and so there is nothing to end."""
 
     def redeliver(
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None

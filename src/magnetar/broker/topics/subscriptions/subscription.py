@@ -30,6 +30,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.stats import SubscriptionStats
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.txn_id import TxnId
 from magnetar.tasks import Tasks
 
 
@@ -105,6 +106,32 @@ class Subscription(ABC):
         self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
     ) -> None:
         """Acknowledge everything up to ``position``; with an ack set, the batch there in part."""
+
+    async def acknowledge_in_transaction(
+        self,
+        consumer: Consumer,
+        transaction: TxnId,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int]]] = (),
+        *,
+        cumulative: bool = False,
+    ) -> None:
+        """Acknowledge when the transaction commits; until it ends, deliver these to nobody.
+
+        ``positions`` and ``parts`` are as in ``acknowledge``; ``cumulative`` takes one position or
+        part. Returns when this is durable. Raises TransactionConflict and changes nothing where one
+        of them is acknowledged already, or in a transaction that has not ended; NotAllowed, Fenced.
+        """
+        raise NotAllowed("Transactions are not enabled.")
+
+    async def end_transaction(
+        self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
+    ) -> None:
+        """Do what was acknowledged in a transaction, or undo it; return when that is durable.
+
+        Otherwise as ``StoredTopic.end_transaction``. Raises NotAllowed where nothing is stored.
+        """
+        raise NotAllowed("Transactions are not enabled.")
 
     @abstractmethod
     def redeliver(
