@@ -16,13 +16,15 @@
           InvalidSchema
       Refused
         InvalidName  MessageTooLarge  NotAllowed  AlreadyClosed  TopicTerminated
-        CryptoFailed
+        CryptoFailed  TransactionAborted
         InvalidValue
           NotOfConsumer
         BacklogQuotaExceeded
           BacklogQuotaHeld        retriable = True
       Unavailable                   retriable = True
-        NotOwner  TopicClosed  Fenced  TimedOut  CoordinatorNotFound
+        NotOwner  TopicClosed  Fenced  CoordinatorNotFound
+        TimedOut
+          CommitUnknown         retriable = False
         NotReady
           QueueFull
             MemoryFull
@@ -196,6 +198,13 @@ class CryptoFailed(Refused):
     """A message could not be encrypted or decrypted with the keys there are."""
 
 
+class TransactionAborted(Refused):
+    """Nothing of the transaction has happened, nor will: begin another one.
+
+    ``__cause__`` is what kept it from being committed, where that is known.
+    """
+
+
 class BacklogQuotaExceeded(Refused):
     """A topic takes no producers while its backlog exceeds its quota."""
 
@@ -261,6 +270,15 @@ class Unreachable(ConnectionLost):
 
 class TimedOut(Unavailable, TimeoutError):
     pass
+
+
+class CommitUnknown(TimedOut):
+    """Whether a transaction was committed is not known: its coordinator did not say so in time.
+
+    It happened as a whole, or not at all; what was written in it tells which.
+    """
+
+    retriable = False
 
 
 class NotStored(Unavailable):

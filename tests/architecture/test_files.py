@@ -96,6 +96,7 @@ TESTED_ELSEWHERE = {
     "wire/requests/lookup.py": "tests/unit/wire/test_requests.py",
     "wire/requests/produce.py": "tests/unit/wire/test_requests.py",
     "wire/requests/schema.py": "tests/unit/wire/test_requests.py",
+    "wire/requests/transaction.py": "tests/unit/wire/test_requests.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
     "tools/entry.py": "tests/unit/test_extras.py",
 }

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError, EncodeError
 from magnetar import inner
 from magnetar.errors import CorruptEntry
 from magnetar.model.position import signed
+from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
@@ -22,6 +23,8 @@ _PRODUCER_NAME = 0x0A  # likewise
 # Of what ``build`` writes, in its order.
 _TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x3A, 0x40, 0x48, 0x58, 0x60]
 _TAGS += [130, 136, 146, 152, 192, 200, 210, 216, 224, 232]
+
+_TRANSACTION_TAGS = [176, 184]
 
 # Sequence id, publish time and the size of the key, which in most metadata follow the producer's
 # name; and fields that may follow the key, numbers and the version of a schema: none of them says
@@ -337,6 +340,11 @@ def build_encryption(keys: Iterable[EncryptedKey]) -> bytes:
             ]
         ],
     )
+
+
+def build_transaction(txn: TxnId) -> bytes:
+    """The same of the transaction that it is sent in."""
+    return inner.write_fields(_TRANSACTION_TAGS, [txn.least_bits, txn.most_bits])
 
 
 def build_iv(iv: bytes) -> bytes:

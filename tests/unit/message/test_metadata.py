@@ -14,6 +14,7 @@ from magnetar.message.metadata import (
     build,
     build_encryption,
     build_iv,
+    build_transaction,
     message_count,
     parse,
     peek,
@@ -21,6 +22,7 @@ from magnetar.message.metadata import (
     schema_version,
     sticky_key,
 )
+from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
 
 UNREADABLE = [b"", b"\0\0", b"\0\0\0\x09short", join(b"\xff" * 9, b"x"), join(b"", b"x")]
@@ -75,6 +77,11 @@ def test_an_encrypted_entry_says_for_whom():
     keys = (EncryptedKey("k", b"v", {"version": "1"}), EncryptedKey("l", b"w", {}))
     head = build("p", 7, 1000) + build_encryption(keys) + build_iv(b"iv")
     assert parse(join(head, b"")).encryption == Encryption(keys, b"iv", "")
+
+
+def test_an_entry_says_in_which_transaction_it_is_sent():
+    head = build("p", 7, 1000) + build_transaction(TxnId(3, 2**64 - 1))
+    assert peek(join(head, b"")).transaction == TxnId(3, 2**64 - 1)
 
 
 def test_a_broker_sees_what_it_needs():

@@ -3,9 +3,11 @@
 import pytest
 from unit.wire.vectors import entry_of, frames
 
+from magnetar.client.producers.encoding import FRAME_HEAD
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
+from magnetar.model.txn_id import TxnId
 from magnetar.wire import requests
 from magnetar.wire.commands import parse
 
@@ -37,6 +39,25 @@ MADE = {
         16, "a/b", auto_create=False
     ),
     "topics_of_namespace": lambda: requests.topics_of_namespace(8, "public/g-topics"),
+    "connect_coordinator": lambda: requests.connect_coordinator(0, 4),
+    "new_transaction": lambda: requests.new_transaction(0, 60_000, 6),
+    "add_partitions": lambda: requests.add_partitions(
+        TxnId(0, 8), ["persistent://public/default/g-txn-publish"], 9
+    ),
+    "add_subscriptions": lambda: requests.add_subscriptions(
+        TxnId(0, 18), [("persistent://public/default/g-txn-ack", "s")], 5
+    ),
+    "commit_transaction": lambda: requests.end_transaction(TxnId(0, 8), 10, commit=True),
+    "abort_transaction": lambda: requests.end_transaction(TxnId(0, 9), 19, commit=False),
+    "ack_in_transaction": lambda: requests.ack(
+        1, [Position(149, 0)], txn=TxnId(0, 18), request_id=2
+    ),
+    "ack_in_transaction_cumulative": lambda: requests.ack(
+        1, [Position(149, 2)], cumulative=True, txn=TxnId(0, 18), request_id=8
+    ),
+    "send_in_transaction": lambda: b"".join(
+        requests.send(1, 1, *entry_of(RECORDED["send_in_transaction"]), txn=TxnId(0, 8))
+    ),
     "send_with_highest": lambda: b"".join(
         requests.send(1, 13, *entry_of(RECORDED["send_with_highest"]), highest_sequence_id=13)
     ),
@@ -72,9 +93,35 @@ def test_a_batch_says_how_many_messages_it_holds():
 
 
 def test_ids_of_any_size_fit_into_a_send():
-    head, _ = requests.send(2**64 - 1, 2**64 - 1, b"entry", 5, highest_sequence_id=2**64 - 1)
+    most = 2**64 - 1
+    head, _ = requests.send(
+        most,
+        most,
+        b"entry",
+        5,
+        highest_sequence_id=most,
+        is_chunk=True,
+        txn=TxnId(most, most),
+    )
     send = parse(head[8:-6]).send
-    assert send.producer_id == send.sequence_id == send.highest_sequence_id == 2**64 - 1
+    assert send.producer_id == send.sequence_id == send.highest_sequence_id == most
+    assert send.txnid_most_bits == send.txnid_least_bits == most
+    assert len(head) <= FRAME_HEAD
+
+
+def test_a_transaction_tells_the_sizes_of_batches():
+    frame = requests.ack(
+        1,
+        [Position(1, 2), Position(1, 3)],
+        ack_sets=[[5], []],
+        batch_sizes=[3, 0],
+        txn=TxnId(1, 2),
+        request_id=4,
+    )
+    ack = parse(frame[8:]).ack
+    assert [list(each.ack_set) for each in ack.message_id] == [[5], []]
+    assert [each.batch_size for each in ack.message_id] == [3, 0]
+    assert (ack.txnid_most_bits, ack.txnid_least_bits, ack.request_id) == (1, 2, 4)
 
 
 def test_a_subscription_says_everything():

@@ -24,7 +24,7 @@ from .pending import ChunkedSend, PendingSend
 W = TypeVar("W")
 
 FRAME_PADDING: Final = 10 * 1024  # Bytes a frame may have beyond the maximum message size.
-FRAME_HEAD: Final = 64  # Sizes, command and checksum of a SEND, generously.
+FRAME_HEAD: Final = 96  # Sizes, command and checksum of a SEND, generously.
 NO_CLUSTER: Final = "__local__"  # In place of the names of clusters: no other is to get it.
 METADATA_RESERVE: Final = 256  # What a chunk adds to the metadata of its message.
 

@@ -23,19 +23,31 @@ from .lookup import (
 )
 from .produce import close_producer, producer, send
 from .schema import get_or_create_schema, get_schema
+from .transaction import (
+    add_partitions,
+    add_subscriptions,
+    connect_coordinator,
+    end_transaction,
+    new_transaction,
+)
 
 __all__ = [
     "ack",
+    "add_partitions",
+    "add_subscriptions",
     "auth_response",
     "close_consumer",
     "close_producer",
     "connect",
+    "connect_coordinator",
     "consumer_stats",
+    "end_transaction",
     "flow",
     "get_or_create_schema",
     "get_schema",
     "last_message_id",
     "lookup",
+    "new_transaction",
     "partitioned_metadata",
     "ping",
     "pong",

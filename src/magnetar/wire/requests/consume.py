@@ -6,6 +6,7 @@ from typing import cast
 from magnetar.model.position import MessageId, Position
 from magnetar.model.schemas import SchemaInfo
 from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
+from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.frames import encode
 
@@ -79,14 +80,17 @@ def ack(
     positions: Iterable[Position],
     *,
     ack_sets: Sequence[Sequence[int]] | None = None,
+    batch_sizes: Sequence[int] = (),
     cumulative: bool = False,
     validation_error: int | None = None,
+    txn: TxnId | None = None,
     request_id: int | None = None,
 ) -> bytes:
     """Entries are acknowledged; with ``cumulative`` one position, and all before it.
 
     ``ack_sets`` run parallel to the positions: words of the bits still *not* acknowledged, [] for a
-    whole entry. ``validation_error`` says why the entries are of no use to the consumer. Only with
+    whole entry; so do ``batch_sizes``, which a transaction tells with them, 0 for a whole entry.
+    ``validation_error`` says why the entries are of no use to the consumer. Only with
     ``request_id`` does an answer come.
     """
     # Entry -1 is the place before a ledger's first entry: a cumulative one may name it.
@@ -96,6 +100,9 @@ def ack(
     ]
     for message_id, words in zip(ids, ack_sets or (), strict=ack_sets is not None):
         message_id.ack_set.extend(words)
+    for message_id, size in zip(ids, batch_sizes, strict=False):
+        if size:
+            message_id.batch_size = size
     kinds = pb.CommandAck
     return encode(
         pb.CommandAck(
@@ -103,6 +110,8 @@ def ack(
             ack_type=kinds.Cumulative if cumulative else kinds.Individual,
             message_id=ids,
             validation_error=cast("pb.CommandAck.ValidationError | None", validation_error),
+            txnid_most_bits=None if txn is None else txn.most_bits,
+            txnid_least_bits=None if txn is None else txn.least_bits,
             request_id=request_id,
         )
     )

@@ -6,12 +6,14 @@ from struct import Struct
 from magnetar import inner
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.schemas import SchemaInfo
+from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.frames import encode
 
 from .fields import pairs, schema_of
 
 _SEND_TAGS = [0x08, 0x10, 0x18, 0x30, 0x38]
+_TRANSACTION_TAGS = [0x20, 0x28]
 _SIZES = Struct(">II").pack
 
 
@@ -61,6 +63,7 @@ def send(
     num_messages: int = 1,
     highest_sequence_id: int | None = None,
     is_chunk: bool = False,
+    txn: TxnId | None = None,
 ) -> list[bytes]:
     """One entry, as two pieces to be written one after the other."""
     # By hand, since a producer that does not batch sends one for each message.
@@ -74,6 +77,8 @@ def send(
             is_chunk or None,
         ],
     )
+    if txn is not None:
+        send += inner.write_fields(_TRANSACTION_TAGS, [txn.least_bits, txn.most_bits])
     command = b"\x08\x06\x32%c%b" % (len(send), send)
     sizes = _SIZES(10 + len(command) + len(entry), len(command))
     return [b"%b%b\x0e\x01%b" % (sizes, command, checksum.to_bytes(4)), entry]
