@@ -21,7 +21,7 @@ from .settings.housekeeping import HousekeepingSettings
 from .settings.log import LogSettings
 from .settings.metrics import MetricSettings
 from .settings.offload import OffloadSettings
-from .settings.others import Fate, OtherSetting, correction_of, judge
+from .settings.others import OtherSetting, Status, correction_of, judge
 from .settings.policies import PolicySettings
 from .settings.properties import parse_properties
 from .settings.pulsar import group_of, pulsar_keys
@@ -136,7 +136,7 @@ class Config:
 
         What a setting that is wrong would mean for the others is not known, and not told.
         """
-        others = [one.text for one in self.others if one.fate is Fate.REFUSED]
+        others = [one.text for one in self.others if one.status is Status.REFUSED]
         of_tls = tls_refusals(self.tls, self.auth, self.sources)
         found = refusals(self.auth, self.sources) + of_tls + others
         if self.server.functions_worker and self.auth.enabled and not self.auth.has_client:

@@ -36,7 +36,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """Where rows are read from or written to: ``options`` of a format of Spark, and a path."""
 
     format: str
@@ -52,12 +52,12 @@ class Source:
     """
 
     name: str
-    place: Place
+    location: Location
     streaming: bool
     schema: str | None
     json: str | None
     watermark: Watermark | None
-    reject: Place | None = None
+    reject: Location | None = None
 
     @property
     def reject_query(self) -> str:
@@ -80,7 +80,7 @@ class Step:
     watermark: Watermark | None
     deduplicate: tuple[str, ...]
     checks: tuple[Check, ...]
-    quarantine: Place | None
+    quarantine: Location | None
 
     @property
     def quarantine_query(self) -> str:
@@ -98,7 +98,7 @@ class Sink:
 
     name: str
     view: str
-    place: Place
+    location: Location
     mode: str
     trigger: str
     sort_by: tuple[str, ...]

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from magnetar.pipelines.declaration import AVAILABLE_NOW, PULSAR, Pipeline, Place, Sink
+from magnetar.pipelines.declaration import AVAILABLE_NOW, PULSAR, Location, Pipeline, Sink
 from magnetar.pipelines.tally import OBSERVED_AS, WRITTEN
 from magnetar.pipelines.views import Views
 from magnetar.spark.update_mode import write_batch
@@ -45,14 +45,14 @@ def _of_sinks(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]
 
 
 def _of_views(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
-    places = {one.name: (one.reject_query, one.reject) for one in pipeline.sources}
-    places |= {one.name: (one.quarantine_query, one.quarantine) for one in pipeline.steps}
+    locations = {one.name: (one.reject_query, one.reject) for one in pipeline.sources}
+    locations |= {one.name: (one.quarantine_query, one.quarantine) for one in pipeline.steps}
     for view, rows in views.aside.items():
-        name, place = places[view]
-        assert place is not None, "the file was checked"
+        name, location = locations[view]
+        assert location is not None, "the file was checked"
         trigger = AVAILABLE_NOW if now else pipeline.trigger
         writer = _writer(pipeline, name, _counted(rows, name), trigger).outputMode("append")
-        yield Prepared(name, _at(writer, place), view)
+        yield Prepared(name, _at(writer, location), view)
 
 
 def _counted(frame: DataFrame, name: str) -> DataFrame:
@@ -71,13 +71,13 @@ def _towards(sink: Sink, writer: DataStreamWriter) -> DataStreamWriter:
     writer = writer.outputMode(sink.mode)
     if sink.partition_by:
         writer = writer.partitionBy(*sink.partition_by)
-    if sink.place.format == PULSAR and sink.mode != "append":
+    if sink.location.format == PULSAR and sink.mode != "append":
         # Spark offers no Python sink any other mode.
-        return writer.foreachBatch(write_batch(sink.place.options, sort_by=sink.sort_by))
-    return _at(writer, sink.place)
+        return writer.foreachBatch(write_batch(sink.location.options, sort_by=sink.sort_by))
+    return _at(writer, sink.location)
 
 
-def _at(writer: DataStreamWriter, place: Place) -> DataStreamWriter:
-    if place.path is not None:
-        writer = writer.option("path", place.path)
-    return writer.format(place.format).options(**place.options)
+def _at(writer: DataStreamWriter, location: Location) -> DataStreamWriter:
+    if location.path is not None:
+        writer = writer.option("path", location.path)
+    return writer.format(location.format).options(**location.options)

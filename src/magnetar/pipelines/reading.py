@@ -13,8 +13,8 @@ from magnetar.pipelines.declaration import (
     PULSAR,
     Action,
     Check,
+    Location,
     Pipeline,
-    Place,
     Sink,
     Source,
     Step,
@@ -99,12 +99,12 @@ def _expanded(value: Any, environment: Mapping[str, str]) -> Any:
 def _pipeline(document: Any, file: Path) -> Pipeline:
     keys = Keys("", document, PIPELINE_KEYS)
     folder = file.parent
-    places = _Places(folder, keys.options("pulsar"))
+    locations = _Locations(folder, keys.options("pulsar"))
     trigger = _trigger(keys, AVAILABLE_NOW)
-    quarantine, reject = _aside("quarantine", keys, places), _aside("reject", keys, places)
-    sources = tuple(_source(*one, places, reject) for one in keys.named("sources", SOURCE_KEYS))
-    steps = tuple(_step(*one, places, quarantine) for one in keys.named("steps", STEP_KEYS))
-    sinks = tuple(_sink(*one, places, trigger) for one in keys.named("sinks", SINK_KEYS))
+    quarantine, reject = _aside("quarantine", keys, locations), _aside("reject", keys, locations)
+    sources = tuple(_source(*one, locations, reject) for one in keys.named("sources", SOURCE_KEYS))
+    steps = tuple(_step(*one, locations, quarantine) for one in keys.named("steps", STEP_KEYS))
+    sinks = tuple(_sink(*one, locations, trigger) for one in keys.named("sinks", SINK_KEYS))
     _check_names(sources, steps, sinks)
     name = keys.needed("name", "name: orders")
     return Pipeline(
@@ -124,7 +124,7 @@ def whole(folder: Path, path: str) -> str:
     return path if "://" in path else str(folder / path)
 
 
-class _Places:
+class _Locations:
     """Reads where rows come from and go to; ``pulsar`` are the options of every topic."""
 
     def __init__(self, folder: Path, pulsar: Mapping[str, str]) -> None:
@@ -135,26 +135,26 @@ class _Places:
             if name not in both and not name.startswith(PREFIX):
                 raise InvalidValue(f"pulsar.{name} is not known: {suggestion(name, sorted(both))}")
 
-    def read(self, keys: Keys, *, streaming: bool) -> Place:
+    def read(self, keys: Keys, *, streaming: bool) -> Location:
         # Only history is asked for at admin.url when reading.
         history = "history" in {**self._pulsar, **keys.options("options")}
         known = [name for name in READ_OPTIONS if name != "admin.url" or history]
-        place = self._place(keys, known)
-        if place.format == PULSAR:
-            self._check(keys, lambda: ReadOptions.parse(place.options, streaming=streaming))
-        return place
+        location = self._location(keys, known)
+        if location.format == PULSAR:
+            self._check(keys, lambda: ReadOptions.parse(location.options, streaming=streaming))
+        return location
 
-    def written(self, keys: Keys, *, mode: str = "append", sort_by: Sequence[str] = ()) -> Place:
-        place = self._place(keys, WRITE_OPTIONS)
-        if place.format == PULSAR and mode == "append":
-            self._check(keys, lambda: WriteOptions.parse(place.options, streaming=True))
-        elif place.format == PULSAR:
-            self._check(keys, lambda: write_batch(place.options, sort_by=sort_by))
-        elif place.format in _OF_FILES and (place.path is None or mode != "append"):
-            raise InvalidValue(f"{keys.place}: {place.format} needs a path, and mode append")
-        return place
+    def written(self, keys: Keys, *, mode: str = "append", sort_by: Sequence[str] = ()) -> Location:
+        location = self._location(keys, WRITE_OPTIONS)
+        if location.format == PULSAR and mode == "append":
+            self._check(keys, lambda: WriteOptions.parse(location.options, streaming=True))
+        elif location.format == PULSAR:
+            self._check(keys, lambda: write_batch(location.options, sort_by=sort_by))
+        elif location.format in _OF_FILES and (location.path is None or mode != "append"):
+            raise InvalidValue(f"{keys.place}: {location.format} needs a path, and mode append")
+        return location
 
-    def _place(self, keys: Keys, known: Collection[str]) -> Place:
+    def _location(self, keys: Keys, known: Collection[str]) -> Location:
         options = keys.options("options")
         topics = {key: ",".join(keys.texts(key)) for key in _TOPICS if key in keys}
         name = keys.text("format") or (PULSAR if topics or "topic" in options else None)
@@ -164,7 +164,7 @@ class _Places:
         if name != PULSAR:
             if topics:
                 raise InvalidValue(f"{keys.at(next(iter(topics)))} is for topics, not for {name}")
-            return Place(name, options, None if path is None else whole(self._folder, path))
+            return Location(name, options, None if path is None else whole(self._folder, path))
         if path is not None:
             raise InvalidValue(f"{keys.at('path')} is not for topics: give topic")
         common = {
@@ -172,7 +172,7 @@ class _Places:
             for key, value in self._pulsar.items()
             if key in known or key.startswith(PREFIX)
         }
-        return Place(PULSAR, {**common, **options, **topics})
+        return Location(PULSAR, {**common, **options, **topics})
 
     @staticmethod
     def _check(keys: Keys, parse: Callable[[], object]) -> None:
@@ -182,22 +182,22 @@ class _Places:
             raise InvalidValue(f"{keys.place}: {error}") from error
 
 
-def _aside(key: str, keys: Keys, places: _Places) -> Place | None:
+def _aside(key: str, keys: Keys, locations: _Locations) -> Location | None:
     """Where rows go that do not go on, if that is said there."""
     if key not in keys:
         return None
-    return places.written(Keys(keys.at(key), keys.get(key), PLACE_KEYS))
+    return locations.written(Keys(keys.at(key), keys.get(key), PLACE_KEYS))
 
 
-def _source(name: str, keys: Keys, places: _Places, default: Place | None) -> Source:
+def _source(name: str, keys: Keys, locations: _Locations, default: Location | None) -> Source:
     streaming = keys.get("stream")
     if streaming not in (None, True, False):
         raise InvalidValue(f"{keys.at('stream')} has to be true or false")
     streaming = streaming is not False
-    place = places.read(keys, streaming=streaming)
-    if place.format != PULSAR and "json" in keys:
+    location = locations.read(keys, streaming=streaming)
+    if location.format != PULSAR and "json" in keys:
         raise InvalidValue(f"{keys.at('json')} is for topics: give schema, or a step with sql")
-    reject = _aside("reject", keys, places)
+    reject = _aside("reject", keys, locations)
     if reject is not None and not (streaming and "json" in keys):
         raise InvalidValue(
             f"{keys.at('reject')} is for messages of a stream whose values are no JSON: give json, "
@@ -205,7 +205,7 @@ def _source(name: str, keys: Keys, places: _Places, default: Place | None) -> So
         )
     return Source(
         name=name,
-        place=place,
+        location=location,
         streaming=streaming,
         schema=keys.text("schema"),
         json=keys.text("json"),
@@ -214,7 +214,7 @@ def _source(name: str, keys: Keys, places: _Places, default: Place | None) -> So
     )
 
 
-def _step(name: str, keys: Keys, places: _Places, default: Place | None) -> Step:
+def _step(name: str, keys: Keys, locations: _Locations, default: Location | None) -> Step:
     sql, python = keys.text("sql"), keys.text("python")
     if (sql is None) == (python is None):
         raise InvalidValue(f"{keys.place} needs one of sql and python")
@@ -225,7 +225,7 @@ def _step(name: str, keys: Keys, places: _Places, default: Place | None) -> Step
         raise InvalidValue(
             f"{keys.at('inputs')}: a function needs the views that it is given, sql names its own"
         )
-    quarantine = _aside("quarantine", keys, places) or default
+    quarantine = _aside("quarantine", keys, locations) or default
     step = Step(
         name=name,
         sql=sql,
@@ -254,7 +254,7 @@ def _checks(keys: Keys) -> Iterator[Check]:
         yield Check(name, check.needed("expect", "expect: amount > 0"), Action(action))
 
 
-def _sink(name: str, keys: Keys, places: _Places, trigger: str) -> Sink:
+def _sink(name: str, keys: Keys, locations: _Locations, trigger: str) -> Sink:
     mode = keys.text("mode") or MODES[0]
     if mode not in MODES:
         raise InvalidValue(f"{keys.at('mode')} is {mode}: {suggestion(mode, MODES)}")
@@ -262,7 +262,7 @@ def _sink(name: str, keys: Keys, places: _Places, trigger: str) -> Sink:
     return Sink(
         name=name,
         view=keys.needed("from", "from: orders, the name of a source or a step"),
-        place=places.written(keys, mode=mode, sort_by=sort_by),
+        location=locations.written(keys, mode=mode, sort_by=sort_by),
         mode=mode,
         trigger=_trigger(keys, trigger),
         sort_by=sort_by,
@@ -298,15 +298,15 @@ def _check_names(
         if not found:
             raise InvalidValue(f"{what} is missing: a pipeline has one at least")
     views: list[str] = []
-    for place, view in [("sources", one) for one in sources] + [("steps", one) for one in steps]:
-        _check_name(f"{place}.{view.name}", view.name)
+    for location, view in [("sources", one) for one in sources] + [("steps", one) for one in steps]:
+        _check_name(f"{location}.{view.name}", view.name)
         if view.name.lower() in {other.lower() for other in views}:  # Spark's views are so.
             raise InvalidValue(
-                f"{place}.{view.name} is there twice: views share their names, in which a and A "
+                f"{location}.{view.name} is there twice: views share their names, in which a and A "
                 "are the same"
             )
         for other in view.inputs if isinstance(view, Step) else ():
-            _check_view(f"{place}.{view.name}.inputs", other, views)
+            _check_view(f"{location}.{view.name}.inputs", other, views)
         views.append(view.name)
     aside = {
         step.quarantine_query.lower(): f"steps.{step.name}" for step in steps if step.quarantines
@@ -323,11 +323,11 @@ def _check_names(
         _check_view(f"sinks.{sink.name}.from", sink.view, views)
 
 
-def _check_name(place: str, name: str) -> None:
+def _check_name(location: str, name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise InvalidValue(f"{place}: a name is made of letters, digits and _")
+        raise InvalidValue(f"{location}: a name is made of letters, digits and _")
 
 
-def _check_view(place: str, name: str, views: Collection[str]) -> None:
+def _check_view(location: str, name: str, views: Collection[str]) -> None:
     if name not in views:
-        raise InvalidValue(f"{place}: no view {name} comes before: {suggestion(name, views)}")
+        raise InvalidValue(f"{location}: no view {name} comes before: {suggestion(name, views)}")

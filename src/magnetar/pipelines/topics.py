@@ -10,7 +10,7 @@ from magnetar.client import blocking
 from magnetar.errors import InvalidValue, MagnetarError, NotFound, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaType
-from magnetar.pipelines.declaration import PULSAR, Pipeline, Place, Source
+from magnetar.pipelines.declaration import PULSAR, Location, Pipeline, Source
 from magnetar.spark import topics
 from magnetar.spark.client_settings import ClientSettings
 from magnetar.spark.read_options import ReadOptions, value_options
@@ -23,24 +23,24 @@ _TEXT: Final = (SchemaType.NONE, SchemaType.STRING, SchemaType.JSON)
 
 
 @dataclass(slots=True)
-class Looked:
+class TopicsCheck:
     """What is wrong, and what is only to be noted; each begins with the place in the file."""
 
     mistakes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def look(pipeline: Pipeline) -> Looked:
+def look(pipeline: Pipeline) -> TopicsCheck:
     """Ask the broker of every topic that is read or written."""
-    found = Looked()
+    found = TopicsCheck()
     with ExitStack() as stack:
         clients = _Clients(stack)
         for source in pipeline.sources:
-            if source.place.format == PULSAR:
+            if source.location.format == PULSAR:
                 _ask(found, f"sources.{source.name}", partial(_read, clients, source))
-        for place, written in _written(pipeline):
+        for location, written in _written(pipeline):
             if written.format == PULSAR:
-                _ask(found, place, partial(_write, clients, written))
+                _ask(found, location, partial(_write, clients, written))
     return found
 
 
@@ -75,18 +75,18 @@ class _Clients:
         return client
 
 
-def _ask(found: Looked, place: str, ask: Callable[[], Iterator[str]]) -> None:
+def _ask(found: TopicsCheck, location: str, ask: Callable[[], Iterator[str]]) -> None:
     try:
-        found.notes += [f"{place}: {note}" for note in ask()]
+        found.notes += [f"{location}: {note}" for note in ask()]
     except MagnetarError as error:
-        said = f"{place}: {error}"
+        said = f"{location}: {error}"
         if said.partition(": ")[2] not in {each.partition(": ")[2] for each in found.mistakes}:
             found.mistakes.append(said)
 
 
-def _written(pipeline: Pipeline) -> Iterator[tuple[str, Place]]:
+def _written(pipeline: Pipeline) -> Iterator[tuple[str, Location]]:
     for sink in pipeline.sinks:
-        yield f"sinks.{sink.name}", sink.place
+        yield f"sinks.{sink.name}", sink.location
     for source in pipeline.sources:
         if source.reject is not None:
             yield f"sources.{source.name}.reject", source.reject
@@ -96,8 +96,8 @@ def _written(pipeline: Pipeline) -> Iterator[tuple[str, Place]]:
 
 
 def _read(clients: _Clients, source: Source) -> Iterator[str]:
-    client = clients.of(source.place.options)
-    options = ReadOptions.parse(source.place.options, streaming=source.streaming)
+    client = clients.of(source.location.options)
+    options = ReadOptions.parse(source.location.options, streaming=source.streaming)
     names = {TopicName.parse(one).partitioned_name for one in topics.partitions(client, options)}
     if not names:
         yield "no topic matches topicsPattern yet"
@@ -109,13 +109,13 @@ def _read(clients: _Clients, source: Source) -> Iterator[str]:
                     f"json is for text, and the values of {name} have a schema of type "
                     f"{kind.name}: leave json out, and set the option schema: registry"
                 )
-    elif names and value_options(source.place.options).registry:
+    elif names and value_options(source.location.options).registry:
         ValuePlan.of(options)
 
 
-def _write(clients: _Clients, place: Place) -> Iterator[str]:
-    client = clients.of(place.options)
-    name = place.options.get("topic")
+def _write(clients: _Clients, location: Location) -> Iterator[str]:
+    client = clients.of(location.options)
+    name = location.options.get("topic")
     if name is None:
         return  # The rows say where they go.
     try:
@@ -124,7 +124,7 @@ def _write(clients: _Clients, place: Place) -> Iterator[str]:
         yield f"{name} is not there yet: the first row makes it, if the broker makes topics"
         return
     kind = schema_of(client, name).type
-    if kind not in _TEXT and "schema" not in place.options:
+    if kind not in _TEXT and "schema" not in location.options:
         yield (
             f"rows are written to {name} as they are, and its values have a schema of type "
             f"{kind.name}: set the option schema: registry to write by it"

@@ -13,7 +13,7 @@ from magnetar.errors import InvalidValue
 Transform = Callable[..., DataFrame]
 
 
-def find(place: str, name: str, folder: Path) -> Transform:
+def find(location: str, name: str, folder: Path) -> Transform:
     """The function ``name``, as ``module.function``, of a module in ``folder``.
 
     What is defined in the modules there goes to workers with the queries that use it, so that they
@@ -22,19 +22,19 @@ def find(place: str, name: str, folder: Path) -> Transform:
     module_name, _, function = name.rpartition(".")
     first = module_name.partition(".")[0]
     if not ((folder / f"{first}.py").is_file() or (folder / first).is_dir()):
-        raise InvalidValue(f"{place}: there is no {first}.py in {folder}")
+        raise InvalidValue(f"{location}: there is no {first}.py in {folder}")
     _forget_others(first, folder)
     sys.path.insert(0, str(folder))
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
-        raise InvalidValue(f"{place}: {module_name} cannot be imported: {reason}") from error
+        raise InvalidValue(f"{location}: {module_name} cannot be imported: {reason}") from error
     finally:
         sys.path.remove(str(folder))
     found = getattr(module, function, None)
     if not callable(found):
-        raise InvalidValue(f"{place}: {module_name} has no function {function}")
+        raise InvalidValue(f"{location}: {module_name} has no function {function}")
     for each in list(sys.modules.values()):
         if _lies_in(each, folder):
             cloudpickle.register_pickle_by_value(each)  # type: ignore[no-untyped-call]  # theirs

@@ -53,10 +53,10 @@ def _keep(views: Views, name: str, frame: DataFrame) -> None:
 
 def _read(spark: SparkSession, source: Source, views: Views) -> DataFrame:
     reader = spark.readStream if source.streaming else spark.read
-    reader = reader.format(source.place.format).options(**source.place.options)
+    reader = reader.format(source.location.format).options(**source.location.options)
     if source.schema is not None:
         reader = reader.schema(source.schema)
-    frame = reader.load(source.place.path)
+    frame = reader.load(source.location.path)
     if source.json is not None:
         frame, rejected = json_values.parsed(frame, source, source.json)
         if rejected is not None:
@@ -126,13 +126,13 @@ def _check_sink(sink: Sink, frame: DataFrame) -> None:
 
 
 @contextmanager
-def _at(place: str) -> Iterator[None]:
+def _at(location: str) -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise InvalidValue(f"{place}: {first_line(error)}") from error
+        raise InvalidValue(f"{location}: {first_line(error)}") from error
     except InvalidValue as error:
-        raise InvalidValue(f"{place}: {error}") from error
+        raise InvalidValue(f"{location}: {error}") from error
 
 
 def first_line(error: Exception) -> str:

@@ -19,11 +19,11 @@ from magnetar.errors import TopicNotFound
 from magnetar.spark import topics
 from magnetar.spark.columns import parts, to_rows
 from magnetar.spark.connections import client_for
-from magnetar.spark.ledger_parts import LedgerParts
 from magnetar.spark.one_line import one_line
 from magnetar.spark.pieces import ENTRIES_MIN
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
+from magnetar.spark.range_splitter import RangeSplitter
 from magnetar.spark.read_options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.schema import check_read
 
@@ -70,7 +70,7 @@ class BatchReader(DataSourceReader):
         # Spark does not say how many cores it has: with ``local[*]``, those of this machine.
         pieces = options.partitions_min or os.cpu_count() or 1
         entries_min = 1 if options.partitions_min else ENTRIES_MIN
-        asked = LedgerParts(client_for(options), options.timeout_s)
+        asked = RangeSplitter(client_for(options), options.timeout_s)
         return [*tasks, *map(RangePartition, asked.divide(rest, pieces, entries_min))]
 
     def stitched(self) -> "tuple[list[LedgerCopy], list[Range]]":

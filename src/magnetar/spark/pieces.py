@@ -15,7 +15,7 @@ ENTRIES_MIN: Final = 100
 """Entries of a piece that nobody asked for. A task costs as much as some thousands of messages."""
 
 
-class LedgerPart(NamedTuple):
+class LedgerRange(NamedTuple):
     """The entries of a ledger that a range has: from ``first`` to before ``stop``."""
 
     ledger_id: int
@@ -33,7 +33,7 @@ def counts(sizes: Sequence[int], pieces_min: int, entries_min: int) -> list[int]
     return [max(-(-size * pieces // total), 1) for size in sizes]
 
 
-def divided(wanted: Range, parts: Sequence[LedgerPart], count: int) -> list[Range]:
+def divided(wanted: Range, parts: Sequence[LedgerRange], count: int) -> list[Range]:
     """The range in ``count`` pieces, fewer where it has fewer entries."""
     stops = list(accumulate(part.stop - part.first for part in parts))
     count = min(count, stops[-1])

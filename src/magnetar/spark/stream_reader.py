@@ -30,7 +30,6 @@ from magnetar.spark import topics
 from magnetar.spark.batch_reader import RangePartition, checked, rows_of
 from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
-from magnetar.spark.ledger_parts import LedgerParts
 from magnetar.spark.limit import Backlog, Limit, Measure, oldest_first
 from magnetar.spark.offsets import (
     BEGIN,
@@ -44,6 +43,7 @@ from magnetar.spark.offsets import (
 from magnetar.spark.one_line import one_line
 from magnetar.spark.planning import Range, advance, lost, ranges, resolve
 from magnetar.spark.range_read import RangeReader
+from magnetar.spark.range_splitter import RangeSplitter
 from magnetar.spark.read_options import EARLIEST, ReadOptions
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks += map(FilePartition, files)
         pieces_min = self._options.partitions_min
         if pieces_min is not None:  # By itself it is not divided, which would undo its order.
-            asked = LedgerParts(client_for(self._options), self._options.timeout_s)
+            asked = RangeSplitter(client_for(self._options), self._options.timeout_s)
             found = asked.divide(found, pieces_min, 1)
         return [*tasks, *map(RangePartition, found)]
 

@@ -47,7 +47,7 @@ def show(conf: Path | None, form: str, *, about: bool) -> None:
     Example: magnetar config show --conf broker.conf -o json
     """
     from magnetar.broker.config import Config  # noqa: PLC0415 - a client's settings need no broker
-    from magnetar.broker.settings.others import Fate  # noqa: PLC0415
+    from magnetar.broker.settings.others import Status  # noqa: PLC0415
 
     read = Config.read_to_show(file=conf, environment=os.environ)
     if form == "text":
@@ -56,9 +56,9 @@ def show(conf: Path | None, form: str, *, about: bool) -> None:
         columns = ("key", "value", "source", *(["about"] if about else []))
         rows = [row[: len(columns)] for row in read.rows()]
         _show_rows(columns, rows, form)
-    quiet = [one.text for one in read.others if one.fate is Fate.AS_SHIPPED]
-    said = {Fate.AS_SHIPPED, Fate.REFUSED}
-    for text in (one.text for one in read.others if one.fate not in said):
+    quiet = [one.text for one in read.others if one.status is Status.AS_SHIPPED]
+    said = {Status.AS_SHIPPED, Status.REFUSED}
+    for text in (one.text for one in read.others if one.status not in said):
         click.echo(text, err=True)
     if quiet and not about:
         click.echo(

@@ -19,7 +19,7 @@ from magnetar import inner
 from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
-from magnetar.broker.settings.others import Fate
+from magnetar.broker.settings.others import Status
 from magnetar.errors import InvalidValue
 from magnetar.tasks import Tasks
 from magnetar.tools.process import (
@@ -128,10 +128,10 @@ def standalone(
 def _name_other_settings(config: Config) -> None:
     """Log once which settings were given that have no effect, where a user may rely on them."""
     for one in config.others:
-        if one.fate is Fate.UNKNOWN:
+        if one.status is Status.UNKNOWN:
             log.warning("config.unknown_setting %s", one.text)
-    for fate, event in _EVENTS.items():
-        named = " ".join(f"{one.key}={one.value}" for one in config.others if one.fate is fate)
+    for status, event in _EVENTS.items():
+        named = " ".join(f"{one.key}={one.value}" for one in config.others if one.status is status)
         if named:
             log.warning(event, named)
 
@@ -139,8 +139,8 @@ def _name_other_settings(config: Config) -> None:
 _RELOADED: Final = "logLevel"
 
 _EVENTS: Final = {
-    Fate.NOT_DONE: "config.not_done Pulsar's files switch on what Magnetar does not do: %s",
-    Fate.WITHOUT_EFFECT: "config.without_effect settings of Pulsar that are ignored: %s",
+    Status.NOT_DONE: "config.not_done Pulsar's files switch on what Magnetar does not do: %s",
+    Status.WITHOUT_EFFECT: "config.without_effect settings of Pulsar that are ignored: %s",
 }
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from magnetar.client.admin_api import AdminApi
-    from magnetar.tools.top_rows import Look, Row
+    from magnetar.tools.top_rows import Row, StatsSample
 
 TOPICS: Final = 200
 _HELP: Final = "b i o n: sort by backlog, in, out, name   /: filter   q: quit"
@@ -67,15 +67,15 @@ def top(
 
     Example: magnetar top --namespace shop/orders --sort in
     """
-    looks = Looks(connection.api(), namespace, limit)
+    looks = StatsSampler(connection.api(), namespace, limit)
     if once or form == "json" or not (sys.stdout.isatty() and sys.stdin.isatty()):
         _print_once(looks, interval, sort, contains, form)
     else:
         _live(looks, interval, sort, contains)
 
 
-class Looks:
-    """Looks at the stats of topics."""
+class StatsSampler:
+    """StatsSampler at the stats of topics."""
 
     def __init__(self, api: "AdminApi", namespace: str | None, limit: int) -> None:
         self._api = api
@@ -83,11 +83,11 @@ class Looks:
         self._limit = limit
         self.left_out = 0
 
-    def look(self) -> "Look":
+    def look(self) -> "StatsSample":
         from magnetar.client.admin_api import topic_path  # noqa: PLC0415
         from magnetar.clock import SystemClock  # noqa: PLC0415
         from magnetar.errors import NotFound  # noqa: PLC0415
-        from magnetar.tools.top_rows import Look  # noqa: PLC0415
+        from magnetar.tools.top_rows import StatsSample  # noqa: PLC0415
 
         names = [name for each in self._namespaces() for name in self._topics(each)]
         self.left_out = max(len(names) - self._limit, 0)
@@ -96,7 +96,7 @@ class Looks:
         for name in names[: self._limit]:
             with suppress(NotFound):  # It was deleted just now.
                 found[name] = self._api.get(f"/admin/v2/{topic_path(name)}/stats")
-        return Look(at, found)
+        return StatsSample(at, found)
 
     def _namespaces(self) -> list[str]:
         if self._namespace is not None:
@@ -121,7 +121,7 @@ class Looks:
         return sorted(found)
 
 
-def _print_once(looks: Looks, interval: float, sort: str, contains: str, form: str) -> None:
+def _print_once(looks: StatsSampler, interval: float, sort: str, contains: str, form: str) -> None:
     from magnetar.tools.output import console, show  # noqa: PLC0415
     from magnetar.tools.top_rows import arranged, rows_of  # noqa: PLC0415
 
@@ -134,7 +134,7 @@ def _print_once(looks: Looks, interval: float, sort: str, contains: str, form: s
         console().print(_screen(rows, looks.left_out, ""))
 
 
-def _live(looks: Looks, interval: float, sort: str, contains: str) -> None:
+def _live(looks: StatsSampler, interval: float, sort: str, contains: str) -> None:
     from rich.live import Live  # noqa: PLC0415
 
     from magnetar.tools.top_rows import Row, arranged, rows_of  # noqa: PLC0415

@@ -18,7 +18,7 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StatsSample:
     """The stats of topics by name, at a moment in seconds."""
 
     at: float
@@ -66,7 +66,7 @@ class Row:
         }
 
 
-def rows_of(before: Look, now: Look) -> list[Row]:
+def rows_of(before: StatsSample, now: StatsSample) -> list[Row]:
     """Rates are those between the two looks; what was not there before has none."""
     elapsed = max(now.at - before.at, 1e-9)
     found = []

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.pipelines.accounts import accounts, differences
-from magnetar.pipelines.declaration import Action, Check, Pipeline, Place, Source, Step
+from magnetar.pipelines.declaration import Action, Check, Location, Pipeline, Source, Step
 from magnetar.pipelines.tally import Tally
 
 CHECKS = (
@@ -12,7 +12,9 @@ CHECKS = (
     Check("odd", "z", Action.WARN),
 )
 STEP = Step("clean", "SELECT 1", None, (), None, (), CHECKS, None)
-SOURCE = Source("orders", Place("pulsar", {}), True, None, "id int", None, Place("pulsar", {}))
+SOURCE = Source(
+    "orders", Location("pulsar", {}), True, None, "id int", None, Location("pulsar", {})
+)
 PIPELINE = Pipeline("p", Path(), "c", "available-now", {}, (SOURCE,), (STEP,), ())
 COUNTS = {"rows": 10, "passed": 6, "failed: bad": 3, "failed: worse": 1, "failed: odd": 4}
 

@@ -4,7 +4,7 @@ import textwrap
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.pipelines.declaration import Action, Place, Watermark
+from magnetar.pipelines.declaration import Action, Location, Watermark
 from magnetar.pipelines.reading import read_pipeline
 
 WHOLE = """
@@ -47,19 +47,19 @@ def test_a_file_is_read_whole(read, tmp_path):
     orders, customers = pipeline.sources
     clean, joined = pipeline.steps
     copy, table = pipeline.sinks
-    assert orders.place.options == {"service.url": "pulsar://localhost:6650", "topic": "orders"}
+    assert orders.location.options == {"service.url": "pulsar://localhost:6650", "topic": "orders"}
     assert orders.watermark == Watermark("event_time", "10 minutes")
     assert orders.reject is not None
     assert orders.reject.options["topic"] == "rejected"
     assert not customers.rejects
-    assert customers.place == Place("parquet", {}, str(tmp_path / "customers"))
+    assert customers.location == Location("parquet", {}, str(tmp_path / "customers"))
     assert not customers.streaming
     assert [check.action for check in clean.checks] == [Action.QUARANTINE, Action.WARN]
     assert clean.quarantines
     assert clean.quarantine is not None
     assert clean.quarantine.options["topic"] == "bad"
     assert joined.inputs == ("clean", "customers")
-    assert copy.place.options["admin.url"] == "http://localhost:8080"
+    assert copy.location.options["admin.url"] == "http://localhost:8080"
     assert (copy.trigger, table.trigger) == ("available-now", "10 seconds")
     assert pipeline.checkpoints == str(tmp_path / "checkpoints" / "orders")
 
@@ -122,9 +122,9 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_a_variable_may_have_a_default(read):
     text = WHOLE.replace("${URL}", "${ELSEWHERE:-pulsar://other:6650}")
-    assert read(text).sources[0].place.options["service.url"] == "pulsar://other:6650"
+    assert read(text).sources[0].location.options["service.url"] == "pulsar://other:6650"
     given = read(text, ELSEWHERE="pulsar://given:6650")
-    assert given.sources[0].place.options["service.url"] == "pulsar://given:6650"
+    assert given.sources[0].location.options["service.url"] == "pulsar://given:6650"
 
 
 @pytest.mark.parametrize(

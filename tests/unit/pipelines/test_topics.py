@@ -47,7 +47,7 @@ def broker():
 
 @pytest.fixture
 def looked(broker, tmp_path):
-    def looked(right: str = "", changed: str = "", url: str | None = None) -> topics.Looked:
+    def looked(right: str = "", changed: str = "", url: str | None = None) -> topics.TopicsCheck:
         assert right in WHOLE
         file = Path(tmp_path, "orders.yaml")
         file.write_text(WHOLE.replace(right, changed) if right else WHOLE)

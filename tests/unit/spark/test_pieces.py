@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from magnetar.model.position import Position
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.pieces import LedgerPart, counts, divided
+from magnetar.spark.pieces import LedgerRange, counts, divided
 from magnetar.spark.planning import Range
 
 TOPIC = "persistent://public/default/t"
@@ -18,7 +18,8 @@ entries_of_ledgers = st.lists(
 @given(entries_of_ledgers, st.integers(1, 12))
 def test_the_pieces_have_every_entry_once_and_about_as_many_each(ledgers, count):
     parts = [
-        LedgerPart(10 * number, first, first + size) for number, (first, size) in enumerate(ledgers)
+        LedgerRange(10 * number, first, first + size)
+        for number, (first, size) in enumerate(ledgers)
     ]
     entries = [Position(p.ledger_id, entry) for p in parts for entry in range(p.first, p.stop)]
     upto = Offset(parts[-1].ledger_id, max(parts[-1].stop - 1, 0), 3)

@@ -1,4 +1,4 @@
-from magnetar.tools.top_rows import Look, arranged, rows_of, total
+from magnetar.tools.top_rows import StatsSample, arranged, rows_of, total
 
 
 def stats(sent, received=0, backlog=0, reason=None, since=None):
@@ -11,8 +11,8 @@ def stats(sent, received=0, backlog=0, reason=None, since=None):
 
 
 ALONE = {"msgInCounter": 5, "bytesInCounter": 5, "subscriptions": {}}
-BEFORE = Look(10.0, {"persistent://a/b/x": stats(0), "persistent://a/b/y": stats(900)})
-NOW = Look(
+BEFORE = StatsSample(10.0, {"persistent://a/b/x": stats(0), "persistent://a/b/y": stats(900)})
+NOW = StatsSample(
     12.0,
     {
         "persistent://a/b/x": stats(200, 100, 7, "nobody acknowledges", 5_000),

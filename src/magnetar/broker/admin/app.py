@@ -61,11 +61,11 @@ async def start_admin(
         services.rates,
         services.topics,
         services.clock,
-        logs=services.vitals.logs,
+        logs=services.health.logs,
         interval_s=services.metrics.interval_s,
     )
     tasks.spawn("rates", rates)
-    tasks.spawn("loop lag", services.vitals.watch_loop())
+    tasks.spawn("loop lag", services.health.watch_loop())
     tasks.spawn("overview", services.overview.keep())
     tasks.spawn("events", services.events.run())
     tasks.spawn("messages", services.messages.run())

@@ -68,7 +68,7 @@ class BrokerMetrics:
         self._admin = admin
         self._seen = seen
         self._cluster = admin.cluster
-        self._started_s = admin.vitals.started_ms / 1000
+        self._started_s = admin.health.started_ms / 1000
         self._make = MetricFamilies(admin.cluster, admin.broker_id, self._started_s)
 
     def parts(self) -> Iterator[Iterator[Metric]]:
@@ -127,7 +127,7 @@ class BrokerMetrics:
         yield family
 
     def _connections(self) -> Iterator[Metric]:
-        counts = self._admin.vitals.connections
+        counts = self._admin.health.connections
         found = {
             "pulsar_active_connections": counts.open,
             "pulsar_connection_created_total_count": counts.opened,
@@ -137,27 +137,27 @@ class BrokerMetrics:
         }
         for name, value in found.items():
             yield self._make.of_broker(name, "of clients", "broker_connection", value)
-        vitals = self._admin.vitals
+        health = self._admin.health
         yield self._make.gauge(
             "pulsar_broker_throttled_connections",
             "not read, because their clients publish or ask too much",
-            vitals.throttled_connections(),
+            health.throttled_connections(),
         )
         yield self._make.gauge(
             "pulsar_broker_pending_bytes_to_dispatch",
             "written to connections, and not read by their clients",
-            vitals.unwritten_bytes(),
+            health.unwritten_bytes(),
         )
-        last = self._admin.health.last
-        health = -1 if last is None else int(last)
+        last = self._admin.health_check.last
+        healthy = -1 if last is None else int(last)
         about = "1: the last health check succeeded, 0: it failed, -1: there was none"
-        yield self._make.of_broker("pulsar_health", about, "broker_health", health)
+        yield self._make.of_broker("pulsar_health", about, "broker_health", healthy)
 
     def _backlog_quotas(self) -> Iterator[Metric]:
         yield self._make.histogram(
             "pulsar_storage_backlog_quota_check_duration_seconds",
             "checks of all topics",
-            self._admin.vitals.backlog_checks,
+            self._admin.health.backlog_checks,
             created=self._started_s,
         )
         family = GaugeMetricFamily(
@@ -170,7 +170,7 @@ class BrokerMetrics:
         yield family
 
     def _sign_ins(self) -> Iterator[Metric]:
-        authentication = self._admin.vitals.authentication
+        authentication = self._admin.health.authentication
         if authentication is None:
             return
         for name, counts in (
@@ -207,7 +207,7 @@ class BrokerMetrics:
         yield self._make.gauge(
             "pulsar_broker_topic_load_pending_requests", "under way", counts.running
         )
-        uptime_s = max(self._admin.clock.now() - self._admin.vitals.started_at, 1)
+        uptime_s = max(self._admin.clock.now() - self._admin.health.started_at, 1)
         found: dict[str, float] = {
             "pulsar_topic_load_failed_count": counts.failed,
             "pulsar_topic_load_rate_s": latency.count / uptime_s,
@@ -242,7 +242,7 @@ class BrokerMetrics:
         family = HistogramMetricFamily(
             "pulsar_metadata_store_ops_latency_ms", "operations on metadata", labels=labels
         )
-        for kind, counts in self._admin.vitals.metadata.items():
+        for kind, counts in self._admin.health.metadata.items():
             buckets = [(str(float(ms)), counts.latency.up_to(ms / 1000)) for ms in _MS]
             buckets.append(("+Inf", counts.latency.count))
             family.add_metric(
@@ -256,16 +256,16 @@ class BrokerMetrics:
         yield self._make.counter(
             "pulsar_metadata_store_put_bytes",
             "bytes of records",
-            self._admin.vitals.metadata_put_bytes(),
+            self._admin.health.metadata_put_bytes(),
             self._make.labels(name="metadata-store"),
         )
 
     def _own(self) -> Iterator[Metric]:
-        vitals = self._admin.vitals
-        yield self._make.histogram("magnetar_loop_lag_seconds", "the event loop", vitals.loop_lag)
-        if vitals.sync_latency is not None:
+        health = self._admin.health
+        yield self._make.histogram("magnetar_loop_lag_seconds", "the event loop", health.loop_lag)
+        if health.sync_latency is not None:
             yield self._make.histogram(
-                "magnetar_fsync_seconds", "syncs of the log", vitals.sync_latency
+                "magnetar_fsync_seconds", "syncs of the log", health.sync_latency
             )
         written = self._admin.rates.written_since_start
         family = HistogramMetricFamily(
@@ -280,12 +280,12 @@ class BrokerMetrics:
         buckets.append(("+Inf", written.entries))
         family.add_metric([self._cluster], buckets, sum_value=written.latency_ms / 1000)
         yield family
-        writable = 0 if vitals.write_error() else 1
+        writable = 0 if health.write_error() else 1
         yield self._make.gauge("magnetar_log_writable", "1: the last write succeeded", writable)
-        yield from self._damage(vitals.damage)
-        if vitals.traces is not None:
-            yield from self._traces(vitals.traces)
-        certificates = vitals.certificates()
+        yield from self._damage(health.damage)
+        if health.traces is not None:
+            yield from self._traces(health.traces)
+        certificates = health.certificates()
         if certificates:
             ends = GaugeMetricFamily(
                 "magnetar_tls_certificate_expires_timestamp_seconds",
@@ -299,7 +299,7 @@ class BrokerMetrics:
         yield self._make.gauge(
             "magnetar_event_listeners", "clients that listen to events", listeners
         )
-        disk = vitals.disk_seen
+        disk = health.disk_seen
         if disk is not None:
             yield self._make.gauge("magnetar_disk_free_bytes", "of dataDirectory", disk.free_bytes)
             yield self._make.gauge(

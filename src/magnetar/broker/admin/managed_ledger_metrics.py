@@ -41,7 +41,7 @@ _COUNTED: Final[Sequence[tuple[str, str, Callable[[LogCounts], float]]]] = (
 
 def of_cache(admin: AdminServices) -> Iterator[Metric]:
     """The memory for recent entries, and what was read from it and from disk."""
-    cache, period_s = admin.vitals.cache, admin.metrics.interval_s
+    cache, period_s = admin.health.cache, admin.metrics.interval_s
     queues, logs = (cache.appended, cache.reread), admin.rates.logs.values()
     inserted = sum(each.inserted for each in queues)
     evicted = sum(each.evicted for each in queues)

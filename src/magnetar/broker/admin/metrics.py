@@ -44,7 +44,7 @@ async def answer(admin: AdminServices, accept: str) -> tuple[AsyncIterator[bytes
     """The metrics in the format that a client accepts, and its content type."""
     scrape = _Scrape(admin)
     await scrape.pass_topics()
-    await admin.vitals.disk()
+    await admin.health.disk()
     loop = asyncio.get_running_loop()
     module = await loop.run_in_executor(None, import_module, _BROKER_METRICS)  # It takes a while.
     seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes), scrape.evictions)

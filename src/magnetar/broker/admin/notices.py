@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
-from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.topics.diagnosis.facts import counted
 
 RECENT_S: Final = 60.0
@@ -24,13 +24,13 @@ class Notice:
         return asdict(self)
 
 
-def notices(vitals: Vitals) -> list[Notice]:
+def notices(health: BrokerHealth) -> list[Notice]:
     """Those that hold now, what is worst first."""
-    return [*_log(vitals), *_damage(vitals)]
+    return [*_log(health), *_damage(health)]
 
 
-def _log(vitals: Vitals) -> Iterator[Notice]:
-    lost = vitals.folder_lost()
+def _log(health: BrokerHealth) -> Iterator[Notice]:
+    lost = health.folder_lost()
     if lost:
         yield Notice(
             "data-folder-lost",
@@ -39,11 +39,11 @@ def _log(vitals: Vitals) -> Iterator[Notice]:
             "what was answered since is gone when the broker ends; producers can send it again",
         )
         return
-    failure = vitals.write_failure()
+    failure = health.write_failure()
     if failure is None:
         return
     at, reason = failure
-    if vitals.write_error() or vitals.clock.now() - at < RECENT_S:
+    if health.write_error() or health.clock.now() - at < RECENT_S:
         yield Notice(
             "log-not-writable",
             "error",
@@ -52,8 +52,8 @@ def _log(vitals: Vitals) -> Iterator[Notice]:
         )
 
 
-def _damage(vitals: Vitals) -> Iterator[Notice]:
-    damage = vitals.damage
+def _damage(health: BrokerHealth) -> Iterator[Notice]:
+    damage = health.damage
     if damage.records:
         yield Notice(
             "log-damaged",

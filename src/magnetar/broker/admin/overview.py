@@ -8,7 +8,7 @@ import logging
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
-from magnetar.broker.admin.vitals import Disk, Vitals
+from magnetar.broker.admin.broker_health import BrokerHealth, Disk
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.topic import Topic
@@ -116,18 +116,18 @@ class Overview:
     """Looks at the broker."""
 
     def __init__(
-        self, registry: TopicRegistry, resources: Resources, vitals: Vitals, clock: Clock
+        self, registry: TopicRegistry, resources: Resources, health: BrokerHealth, clock: Clock
     ) -> None:
         self._registry = registry
         self._resources = resources
-        self._vitals = vitals
+        self._health = health
         self._clock = clock
         self._totals: dict[TopicName, _Totals] = {}
-        self._last = Look(vitals.started_at, 0, 0.0, {}, [], None)
+        self._last = Look(health.started_at, 0, 0.0, {}, [], None)
         self._counted_at: float | None = None
         now = clock.now()
-        self._lag = _Windows(vitals.loop_lag, now)
-        latency = vitals.sync_latency
+        self._lag = _Windows(health.loop_lag, now)
+        latency = health.sync_latency
         self._sync = None if latency is None else _Windows(latency, now)
 
     async def look(self) -> Look:
@@ -140,7 +140,7 @@ class Overview:
         now = self._clock.now()
         if self._counted_at is None or now - self._counted_at >= COUNTED_S:
             self._counted_at = now
-            namespaces, disk = await self._namespaces(namespaces), await self._vitals.disk()
+            namespaces, disk = await self._namespaces(namespaces), await self._health.disk()
         if self._last is not began:
             return self._last  # Somebody else has looked meanwhile.
         self._last = self._noted(topics, namespaces, disk)
@@ -172,7 +172,7 @@ class Overview:
         return {
             **broker,
             "time": look.time_ms,
-            "uptimeSeconds": round(look.at - self._vitals.started_at, 3),
+            "uptimeSeconds": round(look.at - self._health.started_at, 3),
             "rates": {
                 "seconds": round(look.elapsed_s, 3),
                 "msgRateIn": total.messages_in,
@@ -196,10 +196,10 @@ class Overview:
     def _machine(self, look: Look) -> dict[str, Any]:
         disk = look.disk
         return {
-            "connections": self._vitals.connections.open,
+            "connections": self._health.connections.open,
             "loopLag": self._lag.shown(),
             "fsync": None if self._sync is None else self._sync.shown(),
-            "memoryBytes": self._vitals.memory_bytes(),
+            "memoryBytes": self._health.memory_bytes(),
             "disk": disk and {"freeBytes": disk.free_bytes, "totalBytes": disk.total_bytes},
         }
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from magnetar.auth.access import Access
 from magnetar.auth.audit import AuditLog
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.events import Events
 from magnetar.broker.admin.fanout import Fanout
-from magnetar.broker.admin.health import Health
+from magnetar.broker.admin.health_check import HealthCheck
 from magnetar.broker.admin.messages.work import MessageWork
 from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
 from magnetar.broker.admin.topic_access import TopicAccess
-from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
@@ -54,7 +54,7 @@ class AdminServices:
     message_size_max: int
     version: str
     clock: Clock
-    vitals: Vitals
+    health: BrokerHealth
     configuration: DynamicConfiguration
     data_directory: Path | None = None  # None: nothing outlives the process.
     metrics: MetricSettings = field(default_factory=MetricSettings)
@@ -67,7 +67,7 @@ class AdminServices:
     permissions: Permissions = field(init=False)
     access: TopicAccess = field(init=False)
     fanout: Fanout = field(init=False)
-    health: Health = field(init=False)
+    health_check: HealthCheck = field(init=False)
     overview: Overview = field(init=False)
     events: Events = field(init=False)
 
@@ -82,8 +82,8 @@ class AdminServices:
             policies=self.policies,
             permissions=self.permissions,
         )
-        self.health = Health(self.resources, self.vitals.check_log)
-        self.overview = Overview(self.topics, self.resources, self.vitals, self.clock)
+        self.health_check = HealthCheck(self.resources, self.health.check_log)
+        self.overview = Overview(self.topics, self.resources, self.health, self.clock)
         self.events = Events(self.overview, self.clock, self.named)
 
     @property

@@ -90,13 +90,13 @@ async def running_broker(
         )
         stack.push_async_callback(broker.stop)
         services.audit = audit
-        services.vitals.connections = broker.connections
-        services.vitals.throttled_connections = lambda: broker.throttled_count
-        services.vitals.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
-        services.vitals.backlog_checks = broker.backlog_checks
-        services.vitals.authentication = authentication
+        services.health.connections = broker.connections
+        services.health.throttled_connections = lambda: broker.throttled_count
+        services.health.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
+        services.health.backlog_checks = broker.backlog_checks
+        services.health.authentication = authentication
         if tls is not None:
-            services.vitals.certificates = lambda: tls.expiries
+            services.health.certificates = lambda: tls.expiries
         if listeners.web:
             await _serve_admin(shared, services, listeners, authentication, traces)
         await broker.start()

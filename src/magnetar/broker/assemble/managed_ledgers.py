@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import lru_cache
 
-from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.offload.history_offloader import HistoryOffloader
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
@@ -21,7 +21,7 @@ from .stores import Stores
 
 
 def ledger_opener(
-    shared: Shared, stores: Stores, vitals: Vitals
+    shared: Shared, stores: Stores, health: BrokerHealth
 ) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
     """Make the function that opens the log of a topic."""
     common = _managed_ledger_settings(shared.config.storage)
@@ -31,7 +31,7 @@ def ledger_opener(
         metadata=stores.metadata,
         ledgers=stores.ledgers,
         codec=stores.codec,
-        cache=vitals.cache,
+        cache=health.cache,
         clock=shared.clock,
         tasks=shared.tasks,
         settings=common,
@@ -52,7 +52,7 @@ def ledger_opener(
 
     async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
         name = paths.managed_ledger_name(topic)
-        counts = vitals.logs[topic.namespace]
+        counts = health.logs[topic.namespace]
         settings = settings_with(policies.retention, policies.persistence)
         return await factory.open(name, settings, counts)
 

@@ -24,7 +24,7 @@ from magnetar.version import __version__
 
 from .managed_ledgers import ledger_opener
 from .shared import Shared
-from .stores import Stores, vitals_of
+from .stores import Stores, broker_health_of
 
 
 async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) -> AdminServices:
@@ -32,7 +32,7 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
     config = shared.config
     cluster = config.server.cluster
     metadata, codec = stores.metadata, stores.codec
-    vitals = vitals_of(shared, metadata, stores.ledgers)
+    health = broker_health_of(shared, metadata, stores.ledgers)
     resources = Resources(metadata, cluster, codec=codec)
     shared.stack.callback(resources.close)
     await resources.ensure_defaults(
@@ -63,7 +63,7 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
     topics = TopicRegistry(
         resources=resources,
         ownership=ownership,
-        open_ledger=ledger_opener(shared, stores, vitals),
+        open_ledger=ledger_opener(shared, stores, health),
         creation=creation,
         policies=policies,
         deletions=Deletions(metadata, codec=codec),
@@ -105,6 +105,6 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         clock=shared.clock,
         configuration=configuration,
         data_directory=None if config.storage.in_memory else config.storage.data_directory,
-        vitals=vitals,
+        health=health,
         metrics=config.metrics,
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.data_folder import check_log_is_there, holds_log
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
@@ -72,21 +72,21 @@ def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
     )
 
 
-def vitals_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> Vitals:
+def broker_health_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> BrokerHealth:
     """What an operator may see of how the stores are."""
     cache_size_max = shared.config.storage.cache_mb * MIB
     cache = EntryCache(cache_size_max)
-    vitals = Vitals(shared.clock, cache=cache)
+    health = BrokerHealth(shared.clock, cache=cache)
     if isinstance(metadata, SqliteMetadataStore):
-        vitals.metadata = metadata.counts
-        vitals.metadata_put_bytes = lambda: metadata.put_bytes
+        health.metadata = metadata.counts
+        health.metadata_put_bytes = lambda: metadata.put_bytes
     if isinstance(ledgers, LocalLedgerStore):
-        vitals.check_log = ledgers.check
-        vitals.write_error = lambda: ledgers.write_error
-        vitals.write_failure = lambda: ledgers.write_failure
-        vitals.folder_lost = lambda: ledgers.folder_lost
-        vitals.damage = ledgers.damage
-        vitals.sync_latency = ledgers.sync_latency
-        vitals.log_times = lambda: ledgers.times
-        vitals.data_directory = shared.config.storage.data_directory
-    return vitals
+        health.check_log = ledgers.check
+        health.write_error = lambda: ledgers.write_error
+        health.write_failure = lambda: ledgers.write_failure
+        health.folder_lost = lambda: ledgers.folder_lost
+        health.damage = ledgers.damage
+        health.sync_latency = ledgers.sync_latency
+        health.log_times = lambda: ledgers.times
+        health.data_directory = shared.config.storage.data_directory
+    return health

@@ -48,7 +48,7 @@ async def trace_parts(shared: Shared, services: AdminServices) -> TraceParts:
     from magnetar.broker.tracing.traced_session import TracedSession  # noqa: PLC0415
     from magnetar.broker.tracing.traces import Traces  # noqa: PLC0415
 
-    counts = services.vitals.traces = TraceCounts()
+    counts = services.health.traces = TraceCounts()
     try:
         spans = library.Spans(
             counts,
@@ -62,7 +62,7 @@ async def trace_parts(shared: Shared, services: AdminServices) -> TraceParts:
         spans,
         settings,
         counts,
-        log_times=services.vitals.log_times,
+        log_times=services.health.log_times,
         clock=shared.clock,
         iteration=shared.iteration,
     )

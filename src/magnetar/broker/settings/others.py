@@ -11,7 +11,7 @@ from .pulsar import group_of, pulsar_keys
 from .setting import ENVIRONMENT_PREFIX, refusal_text, variable_of
 
 
-class Fate(Enum):
+class Status(Enum):
     """What becomes of such a setting."""
 
     REFUSED = auto()  # It asks for what Magnetar does not do: the start ends.
@@ -26,7 +26,7 @@ class OtherSetting(NamedTuple):
 
     key: str
     value: str  # A secret is replaced by asterisks.
-    fate: Fate
+    status: Status
     text: str  # A sentence for the log or the error.
     correction: str = ""  # The key that was probably meant.
 
@@ -41,16 +41,16 @@ def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetti
     taken = group.settings[key]
     if not value or _meaning(value) in map(_meaning, taken):
         text = f"{key}={shown} ({source}) asks for nothing that Magnetar does not do"
-        return OtherSetting(key, shown, Fate.AS_SHIPPED, text)
+        return OtherSetting(key, shown, Status.AS_SHIPPED, text)
     if _meaning(value) == group.not_done.get(key):
         text = f"{key}={shown} ({source}) is not done: {group.reason}"
-        return OtherSetting(key, shown, Fate.NOT_DONE, text)
+        return OtherSetting(key, shown, Status.NOT_DONE, text)
     if group.refuses:
         or_say = f"Take the setting out, or say {' or '.join(taken)}" if taken else "Take it out"
         remedy = f"{group.reason}. {or_say}"
-        return OtherSetting(key, shown, Fate.REFUSED, refusal_text(key, shown, source, remedy))
+        return OtherSetting(key, shown, Status.REFUSED, refusal_text(key, shown, source, remedy))
     text = f"{key}={shown} ({source}) has no effect: {group.reason}"
-    return OtherSetting(key, shown, Fate.WITHOUT_EFFECT, text)
+    return OtherSetting(key, shown, Status.WITHOUT_EFFECT, text)
 
 
 def correction_of(key: str, own: Collection[str]) -> str:
@@ -69,9 +69,9 @@ def _unknown(key: str, value: str, shown: str, source: str, own: Collection[str]
     if is_about_security(key) and value.lower() not in _NOTHING:
         remedy = f"there is no such setting, and what concerns security is never ignored{hint}"
         text = refusal_text(key, shown, source, remedy)
-        return OtherSetting(key, shown, Fate.REFUSED, text, correction)
+        return OtherSetting(key, shown, Status.REFUSED, text, correction)
     text = f"{key} ({source}) is no setting, it is ignored{hint}"
-    return OtherSetting(key, shown, Fate.UNKNOWN, text, correction)
+    return OtherSetting(key, shown, Status.UNKNOWN, text, correction)
 
 
 _LIKENESS_MIN: Final = 0.85  # Two letters swapped or left out of a key of fourteen.

@@ -12,7 +12,7 @@ from typing import Final
 
 from magnetar.broker.certificate_expiry import expiries
 from magnetar.broker.config import Config
-from magnetar.broker.settings.others import Fate
+from magnetar.broker.settings.others import Status
 from magnetar.client.admin_api import AdminApi
 from magnetar.clock import SystemClock
 from magnetar.errors import AccessError, MagnetarError, StorageError, StoreLocked, Unreachable
@@ -41,7 +41,7 @@ def configuration(
         for one in read.refused
     ]
     found += [_warned(one) for one in read.warnings]
-    unknown = [one.text for one in read.others if one.fate is Fate.UNKNOWN]
+    unknown = [one.text for one in read.others if one.status is Status.UNKNOWN]
     found += [note("configuration", one, "correct it, or take it out") for one in unknown]
     return found or [ok("configuration", "every setting is one that is kept")], read
 

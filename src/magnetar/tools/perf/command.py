@@ -122,9 +122,9 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
 
     Example: magnetar perf produce load -r 1000 -s 1024 -time 30
     """
-    from .meter import produced  # noqa: PLC0415 - --help needs none of it
     from .producing import opening  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
+    from .statistics import produced  # noqa: PLC0415 - --help needs none of it
 
     run = _run(given, produced, "sent", warm_up_s=given["warmup_time"])
     with about(topic):
@@ -183,8 +183,8 @@ def consume(connection: Connection, topic: str, **given: Any) -> None:
     Example: magnetar perf consume load -ss sub -st Shared
     """
     from .consuming import opening  # noqa: PLC0415 - --help needs none of it
-    from .meter import received  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
+    from .statistics import received  # noqa: PLC0415
 
     with about(topic):
         run_load(_run(given, received, "received"), opening(connection, topic, given))
@@ -216,8 +216,8 @@ def read(connection: Connection, topic: str, **given: Any) -> None:
     Example: magnetar perf read load -m earliest
     """
     from .consuming import reading  # noqa: PLC0415 - --help needs none of it
-    from .meter import read as line  # noqa: PLC0415
     from .running import run_load  # noqa: PLC0415
+    from .statistics import read as line  # noqa: PLC0415
 
     with about(topic):
         run_load(_run(given, line, "received"), reading(connection, topic, given))

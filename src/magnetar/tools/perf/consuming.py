@@ -71,7 +71,7 @@ async def _client(stack: AsyncExitStack, connection: Connection, given: dict[str
 
 
 async def _receive(receiver: Receiver[bytes], rate: float, load: Load) -> None:
-    clock, meter = load.clock, load.meter
+    clock, statistics = load.clock, load.statistics
     began, count = clock.now(), 0
     while not load.over:
         most = AT_ONCE if load.left is None else min(AT_ONCE, load.left)
@@ -82,8 +82,8 @@ async def _receive(receiver: Receiver[bytes], rate: float, load: Load) -> None:
         messages = messages[: load.take(len(messages))]
         now_ms = clock.wall_ms()
         count += len(messages)
-        meter.passed(len(messages), sum(len(each.data) for each in messages))
+        statistics.passed(len(messages), sum(len(each.data) for each in messages))
         for message in messages:
-            meter.latency((now_ms - message.publish_time_ms) / 1000)
+            statistics.latency((now_ms - message.publish_time_ms) / 1000)
             if isinstance(receiver, Consumer):
                 receiver.acknowledge(message)

@@ -79,15 +79,15 @@ class _Messages:
 
 
 async def _send(producer: Producer[bytes], rate: float, messages: _Messages, load: Load) -> None:
-    clock, meter = load.clock, load.meter
+    clock, statistics = load.clock, load.statistics
     began, sent = clock.now(), 0
 
     def stored(began: float, size: int, receipt: "asyncio.Future[Any]") -> None:
         if receipt.cancelled() or receipt.exception() is not None:
-            meter.failed()
+            statistics.failed()
         else:
-            meter.passed(1, size)
-            meter.latency(clock.now() - began)
+            statistics.passed(1, size)
+            statistics.latency(clock.now() - began)
 
     while not load.over:
         due = AT_ONCE if rate <= 0 else min(int((clock.now() - began) * rate) + 1 - sent, AT_ONCE)

@@ -15,7 +15,7 @@ from magnetar.errors import MagnetarError
 from magnetar.tasks import Tasks
 from magnetar.tools.process import event_loop_factory, stop_on_signals
 
-from .meter import Interval, Meter, check_histograms, summary
+from .statistics import Interval, LoadStatistics, check_histograms, summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Load:
         now = clock.now()
         self.clock = clock
         self.run = run
-        self.meter = Meter(now, warm_at=now + run.warm_up_s)
+        self.statistics = LoadStatistics(now, warm_at=now + run.warm_up_s)
         self.stop = asyncio.Event()
         self._left: int | None = run.messages_max or None
 
@@ -91,8 +91,8 @@ async def _run(run: Run, opening: Opening) -> None:
                 if isinstance(result, BaseException):
                     raise result
         now = clock.now()
-        load.meter.next_interval(now)
-        for line in summary(load.meter.total, run.done, now):
+        load.statistics.next_interval(now)
+        for line in summary(load.statistics.total, run.done, now):
             click.echo(line)
 
 
@@ -124,9 +124,9 @@ async def _report(
             load.stop.set()
         if now >= due:
             due += run.interval_s
-            since = load.meter.interval.since
-            interval = load.meter.next_interval(now)
-            click.echo(run.line(interval, load.meter.total.messages, now))
+            since = load.statistics.interval.since
+            interval = load.statistics.next_interval(now)
+            click.echo(run.line(interval, load.statistics.total.messages, now))
             if log is not None:
                 log.output_interval_histogram(interval.latency, since, now)
         if all(task.done() for task in running):

@@ -6,9 +6,9 @@ from support.clock import ManualClock
 from support.loop import until_idle
 from unit.broker.admin.world import open_world
 
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.events import KEEP_ALIVE_S, LISTENERS_MAX, LISTENERS_OF_ROLE_MAX, Events
 from magnetar.broker.admin.overview import Overview
-from magnetar.broker.admin.vitals import Vitals
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.rest.errors import Rejection
@@ -29,7 +29,7 @@ def clock():
 async def events(clock):
     async with open_world() as world:
         services = world.services
-        overview = Overview(services.topics, services.resources, Vitals(clock), clock)
+        overview = Overview(services.topics, services.resources, BrokerHealth(clock), clock)
         events = Events(overview, clock, {"version": "1"})
         running = asyncio.create_task(events.run())
         yield events

@@ -8,8 +8,8 @@ from support.clock import ManualClock
 from support.faults import FaultyFiles
 
 from magnetar import Client
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.notices import RECENT_S, notices
-from magnetar.broker.admin.vitals import Vitals
 from magnetar.client import blocking
 from magnetar.errors import MagnetarError
 from magnetar.model.log_damage import Cut, LogDamage
@@ -19,29 +19,29 @@ TOPIC = "persistent://public/default/t"
 
 
 @pytest.fixture
-def vitals():
-    return Vitals(ManualClock())
+def health():
+    return BrokerHealth(ManualClock())
 
 
-def test_a_broker_that_is_well_has_none(vitals):
-    assert notices(vitals) == []
+def test_a_broker_that_is_well_has_none(health):
+    assert notices(health) == []
 
 
-def test_a_failed_write_is_told_for_a_while_although_others_succeed(vitals):
-    failed_at = vitals.clock.now()
-    vitals.write_failure = lambda: (failed_at, "No space left")
-    [found] = notices(vitals)
+def test_a_failed_write_is_told_for_a_while_although_others_succeed(health):
+    failed_at = health.clock.now()
+    health.write_failure = lambda: (failed_at, "No space left")
+    [found] = notices(health)
     assert (found.event, found.severity) == ("log-not-writable", "error")
     assert "No space left" in found.text
-    vitals.clock.move(RECENT_S)
-    assert notices(vitals) == []
-    vitals.write_error = lambda: "No space left"
-    assert [each.event for each in notices(vitals)] == ["log-not-writable"]
+    health.clock.move(RECENT_S)
+    assert notices(health) == []
+    health.write_error = lambda: "No space left"
+    assert [each.event for each in notices(health)] == ["log-not-writable"]
 
 
-def test_what_the_start_found_is_counted(vitals):
-    vitals.damage = LogDamage(1, Cut(2, 300))
-    damaged, cut = notices(vitals)
+def test_what_the_start_found_is_counted(health):
+    health.damage = LogDamage(1, Cut(2, 300))
+    damaged, cut = notices(health)
     assert (damaged.event, cut.event) == ("log-damaged", "log-cut")
     assert "1 record of the log damaged" in damaged.text
     assert "2 records off the end of the log, with 300 entries" in cut.text

@@ -2,8 +2,8 @@ import pytest
 from support.clock import ManualClock
 from unit.broker.admin.world import open_world
 
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.overview import COUNTED_S, WINDOW_S, Overview
-from magnetar.broker.admin.vitals import Vitals
 from magnetar.model.histogram import Histogram
 from magnetar.model.names import NamespaceName
 
@@ -23,8 +23,8 @@ def clock():
 @pytest.fixture
 async def opened(clock):
     async with open_world() as world:
-        services, vitals = world.services, Vitals(clock, sync_latency=Histogram())
-        yield world, Overview(services.topics, services.resources, vitals, clock), vitals
+        services, health = world.services, BrokerHealth(clock, sync_latency=Histogram())
+        yield world, Overview(services.topics, services.resources, health, clock), health
 
 
 async def test_rates_are_those_since_the_last_look(opened, clock):
@@ -78,8 +78,8 @@ async def test_who_sees_little_is_shown_little(opened):
 
 
 async def test_quantiles_are_of_the_last_minutes(opened, clock):
-    _, overview, vitals = opened
-    vitals.sync_latency.note(1)
+    _, overview, health = opened
+    health.sync_latency.note(1)
     for expected in (1, 0):
         clock.move(WINDOW_S)
         p99_ms = overview.shown(await overview.look())["fsync"]["p99Ms"]

@@ -12,8 +12,8 @@ from yarl import URL
 
 from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import every_route, start_admin
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
@@ -222,7 +222,7 @@ async def open_world(settings=None, clock=None, routes=every_route):
             ),
             version="9.9.9",
             clock=rates_clock,
-            vitals=Vitals(rates_clock),
+            health=BrokerHealth(rates_clock),
         )
         server = await start_admin(services, [Listener(listen("127.0.0.1", 0))], routes=routes)
         stack.push_async_callback(server.close)

@@ -1,12 +1,12 @@
 import pytest
 
-from magnetar.broker.settings.others import Fate, correction_of, is_about_security, judge
+from magnetar.broker.settings.others import Status, correction_of, is_about_security, judge
 
 OWN = ("brokerServicePort", "webServicePort", "maxMessageSize", "brokerDeduplicationEnabled")
 
 
-def fate(key: str, value: str) -> Fate:
-    return judge(key, value, "test", OWN).fate
+def status(key: str, value: str) -> Status:
+    return judge(key, value, "test", OWN).status
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def fate(key: str, value: str) -> Fate:
     ],
 )
 def test_what_asks_for_what_is_not_done_is_refused(key, value):
-    assert fate(key, value) is Fate.REFUSED
-    assert fate(key, "") is Fate.AS_SHIPPED
+    assert status(key, value) is Status.REFUSED
+    assert status(key, "") is Status.AS_SHIPPED
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
     ],
 )
 def test_what_asks_for_nothing_passes(key, value):
-    assert fate(key, value) is Fate.AS_SHIPPED
+    assert status(key, value) is Status.AS_SHIPPED
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_what_asks_for_nothing_passes(key, value):
     ],
 )
 def test_what_pulsars_files_switch_on_is_taken_and_named(key, value):
-    assert fate(key, value) is Fate.NOT_DONE
+    assert status(key, value) is Status.NOT_DONE
 
 
 def test_what_only_tunes_has_no_effect():
     found = judge("managedLedgerNumSchedulerThreads", "12", "file x, line 3", OWN)
-    assert found.fate is Fate.WITHOUT_EFFECT
+    assert found.status is Status.WITHOUT_EFFECT
     assert found.text == (
         "managedLedgerNumSchedulerThreads=12 (file x, line 3) has no effect: How Pulsar caches, "
         "compresses and times what it keeps in BookKeeper."
@@ -93,7 +93,7 @@ def test_a_refusal_names_key_value_source_and_remedy():
 )
 def test_a_secret_is_not_shown(key):
     found = judge(key, "hunter2", "test", OWN)
-    assert found.fate is Fate.REFUSED
+    assert found.status is Status.REFUSED
     assert "hunter2" not in found.text
     assert found.value == "***"
 
@@ -116,10 +116,10 @@ def test_a_secret_is_not_shown(key):
 )
 def test_an_unknown_setting_about_security_is_never_ignored(key):
     assert is_about_security(key)
-    assert fate(key, "x") is Fate.REFUSED
-    assert fate(key, "true") is Fate.REFUSED
-    assert fate(key, "false") is Fate.UNKNOWN
-    assert fate(key, "") is Fate.UNKNOWN
+    assert status(key, "x") is Status.REFUSED
+    assert status(key, "true") is Status.REFUSED
+    assert status(key, "false") is Status.UNKNOWN
+    assert status(key, "") is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_an_unknown_setting_about_security_is_never_ignored(key):
 )
 def test_other_unknown_settings_are_not_taken_for_it(key):
     assert not is_about_security(key)
-    assert fate(key, "true") is Fate.UNKNOWN
+    assert status(key, "true") is Status.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.broker.config import Config
-from magnetar.broker.settings.others import Fate, is_about_security
+from magnetar.broker.settings.others import Status, is_about_security
 from magnetar.broker.settings.properties import parse_properties
 from magnetar.broker.settings.pulsar import group_of, groups, pulsar_keys
 
@@ -21,7 +21,7 @@ FILES = [
     for name in ("standalone.conf", "broker.conf")
 ]
 OWN = {key for key, *_ in Config.read().rows()}
-PASSED = {Fate.AS_SHIPPED, Fate.NOT_DONE}
+PASSED = {Status.AS_SHIPPED, Status.NOT_DONE}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

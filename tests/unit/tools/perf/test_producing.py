@@ -4,9 +4,9 @@ from support.clock import ManualClock
 
 from magnetar.client.client import Client
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.tools.perf.meter import produced
 from magnetar.tools.perf.producing import _Messages, _send
 from magnetar.tools.perf.running import Load, Run
+from magnetar.tools.perf.statistics import produced
 
 GIVEN = {"size": 10, "payload_file": None, "keys": None, "delay": 0}
 
@@ -21,4 +21,4 @@ async def test_a_rate_is_kept():
         load.stop.set()
         await clock.advance(0.1)
         await sending
-    assert load.meter.next_interval(clock.now()).messages == 101  # The first at once.
+    assert load.statistics.next_interval(clock.now()).messages == 101  # The first at once.

@@ -20,7 +20,7 @@ TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
 
 
 @dataclass(frozen=True, slots=True)
-class Needy:
+class StuckSubscription:
     """A subscription, and why it needs somebody."""
 
     topic: Topic
@@ -45,20 +45,20 @@ async def get(admin: AdminServices, request: Request) -> Reply:
 
     What is wrong with the broker itself is told to superusers.
     """
-    found: list[Needy] = []
+    found: list[StuckSubscription] = []
     seen: dict[NamespaceName, bool] = {}
     for count, (name, topic) in enumerate(list(admin.topics.loaded.items()), start=1):
         if count % TOPICS_PER_TURN == 0:
             await admin.clock.sleep(0)
-        needy = [one for each in topic.subscriptions.values() if (one := needs(topic, each))]
-        if not needy:
+        stuck = [one for each in topic.subscriptions.values() if (one := needs(topic, each))]
+        if not stuck:
             continue
         if name.namespace not in seen:
             seen[name.namespace] = await may_see(admin, request, name.namespace)
-        found += needy if seen[name.namespace] else []
+        found += stuck if seen[name.namespace] else []
     found.sort(key=lambda each: (each.why is Why.NO_CONSUMER, -each.subscription.backlog))
     named = [each.shown() for each in found[:SHOWN_MAX]]
-    broker = notices(admin.vitals) if await may_see_all(admin, request) else []
+    broker = notices(admin.health) if await may_see_all(admin, request) else []
     return shown(
         {
             "count": len(found),
@@ -68,7 +68,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     )
 
 
-def needs(topic: Topic, subscription: Subscription) -> Needy | None:
+def needs(topic: Topic, subscription: Subscription) -> StuckSubscription | None:
     """Whether a subscription needs somebody; a reader's does not.
 
     A backlog without a consumer is named at once, any other when it is blocked.
@@ -81,7 +81,7 @@ def needs(topic: Topic, subscription: Subscription) -> Needy | None:
     since_ms = subscription.blocked_since_ms(blocked, topic.loaded_at_ms)
     if not since_ms and blocked.why is not Why.NO_CONSUMER:
         return None
-    return Needy(topic, subscription, blocked.why, str(blocked), subscription.moved_ms)
+    return StuckSubscription(topic, subscription, blocked.why, str(blocked), subscription.moved_ms)
 
 
 ROUTES: Final = (Route("GET", "/admin/v2/magnetar/attention", get, access=Access.AUTHENTICATED),)

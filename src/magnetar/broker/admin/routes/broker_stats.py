@@ -91,7 +91,7 @@ async def allocator(admin: AdminServices, request: Request) -> Reply:
             "numHeapArenas": 0,
             "numThreadLocalCaches": 0,
             "usedDirectMemory": 0,
-            "usedHeapMemory": admin.vitals.memory_bytes(),
+            "usedHeapMemory": admin.health.memory_bytes(),
             "directArenas": [],
             "heapArenas": [],
         }

@@ -63,7 +63,7 @@ async def health(admin: AdminServices, request: Request) -> Reply:
     if version not in ("V1", "V2"):
         raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
     try:
-        await admin.health.check()
+        await admin.health_check.check()
     except MagnetarError as error:
         raise Rejection(503, f"The broker is not well: {error}") from error
     return text("ok")
@@ -71,7 +71,7 @@ async def health(admin: AdminServices, request: Request) -> Reply:
 
 async def ready(admin: AdminServices, _request: Request) -> Reply:
     """Whether clients should come: not while the log takes nothing."""
-    error = admin.vitals.write_error()
+    error = admin.health.write_error()
     if error:
         raise Rejection(503, f"The log takes nothing: {error}")
     return text("ok")

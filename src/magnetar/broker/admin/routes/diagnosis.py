@@ -104,7 +104,7 @@ async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription)
         rate_out=rates.get(subscription_part(subscription.name), NO_RATES).messages,
         fenced=topic.fenced,
         terminated=stored is not None and stored.terminated_at is not None,
-        unwritable=admin.vitals.write_error(),
+        unwritable=admin.health.write_error(),
         quota=quota,
         slowest=slowest,
         held_back=held_back,

@@ -6,7 +6,7 @@ import { ago, bytes, compact, duration, plural, rate } from "../format.js";
 import { icon } from "../icons.js";
 import { inventory } from "../inventory.js";
 import { every } from "../live.js";
-import { seriesOf } from "../meter.js";
+import { seriesOf } from "../rates.js";
 import { link, topicName } from "../names.js";
 import { bar, chart } from "../ui/chart.js";
 import { badge, card, empty, facts, figures, head, notice } from "../ui/parts.js";

@@ -5,7 +5,7 @@ import { h, put } from "../dom.js";
 import { ago, bytes, compact, count, duration, rate } from "../format.js";
 import { every } from "../live.js";
 import { ackedRanges, Log, position, positionText } from "../log.js";
-import { seriesOf } from "../meter.js";
+import { seriesOf } from "../rates.js";
 import { link, named, subscriptionPath } from "../names.js";
 import { rightsFor } from "../rights.js";
 import { stateOf } from "../subscriptions.js";

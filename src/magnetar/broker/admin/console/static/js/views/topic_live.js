@@ -4,7 +4,7 @@ import { put } from "../api.js";
 import { h } from "../dom.js";
 import { ago, bytes, compact, plural, rate } from "../format.js";
 import { flaw, link, subscriptionPath } from "../names.js";
-import { seriesOf } from "../meter.js";
+import { seriesOf } from "../rates.js";
 import { stateOf } from "../subscriptions.js";
 import { chart } from "../ui/chart.js";
 import { ask } from "../ui/dialog.js";

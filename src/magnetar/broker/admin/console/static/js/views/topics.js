@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { bytes, compact, plural, rate } from "../format.js";
 import { namespacesSeen, topicsOf } from "../inventory.js";
 import { each, every } from "../live.js";
-import { Meter } from "../meter.js";
+import { RateCounter } from "../rates.js";
 import { flaw, link, named, topicName } from "../names.js";
 import { rightsFor } from "../rights.js";
 import { go, remember } from "../router.js";
@@ -35,7 +35,7 @@ export async function show(screen) {
 
 /** The table of topics. ``refused(topic)`` is why it may not be changed; ``full`` names have their namespace. */
 export async function topicsCard(screen, { namespaces, refused, full = false }) {
-  const meter = new Meter();
+  const rates = new RateCounter();
   const rows = new Map();
   const wanted = { text: screen.query.get("find") ?? "", system: screen.query.get("system") === "true" };
   const cell = (what, write) => (row) => (row.stats ? write(what(row)) : "");
@@ -64,8 +64,8 @@ export async function topicsCard(screen, { namespaces, refused, full = false }) 
     Object.assign(row, {
       stats: true,
       partitions: stats.metadata?.partitions ?? partitions,  // Those that nobody uses are not listed.
-      in: meter.rate(`in ${topic.full}`, stats.msgInCounter, now),
-      out: meter.rate(`out ${topic.full}`, stats.msgOutCounter, now),
+      in: rates.rate(`in ${topic.full}`, stats.msgInCounter, now),
+      out: rates.rate(`out ${topic.full}`, stats.msgOutCounter, now),
       producers: stats.publishers.length,
       subscriptions: subscriptions.length,
       backlog: subscriptions.reduce((most, each) => most + each.msgBacklog, 0),

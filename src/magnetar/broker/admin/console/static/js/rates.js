@@ -1,6 +1,6 @@
 // Rates from counters: what was counted between two looks, in a second.
 
-export class Meter {
+export class RateCounter {
   #last = new Map();
 
   /** The rate of a counter since the look before; NaN at the first. One that fell began again at 0. */

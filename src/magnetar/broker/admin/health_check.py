@@ -12,7 +12,7 @@ TIMEOUT_S: Final = 10.0
 """A store that takes longer is not well."""
 
 
-class Health:
+class HealthCheck:
     """Checks at most once at a time; whoever asks meanwhile gets the answer of the same check."""
 
     def __init__(self, resources: Resources, check_log: Callable[[], Awaitable[None]]) -> None:

@@ -51,7 +51,7 @@ class Interval:
         return self.messages / elapsed, mbit / elapsed, self.failures / elapsed
 
 
-class Meter:
+class LoadStatistics:
     """Counts, and keeps latencies; what came before ``warm_at`` has none in the end."""
 
     def __init__(self, now: float, *, warm_at: float = 0.0) -> None:

@@ -39,7 +39,7 @@ async def _well() -> None:
 
 
 @dataclass(slots=True)
-class Vitals:
+class BrokerHealth:
     """What is counted once for the whole broker."""
 
     clock: Clock

@@ -9,7 +9,7 @@ from magnetar.errors import TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.spark.offsets import NOTHING_READ
-from magnetar.spark.pieces import LedgerPart, counts, divided
+from magnetar.spark.pieces import LedgerRange, counts, divided
 from magnetar.spark.planning import Range
 from magnetar.spark.topics import PublishTimes, reader_at
 
@@ -21,7 +21,7 @@ _MESSAGE_WAIT_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerParts:
+class RangeSplitter:
     """What one planner asks. Readers that are made for a question are closed after it."""
 
     client: blocking.Client
@@ -40,22 +40,22 @@ class LedgerParts:
         each = zip(ranges, parts, counts(sizes, pieces_min, entries_min), strict=True)
         return [piece for wanted, part, count in each for piece in divided(wanted, part, count)]
 
-    def of(self, wanted: Range) -> list[LedgerPart]:
+    def of(self, wanted: Range) -> list[LedgerRange]:
         """The range's ledgers in order; [] where there are more than LEDGERS_MAX, or not known."""
         try:
             ledger_id, first = self._first(wanted)
-            parts: list[LedgerPart] = []
+            parts: list[LedgerRange] = []
             while ledger_id < wanted.upto.ledger_id and len(parts) < LEDGERS_MAX:
                 last, following = self._end(wanted.topic, ledger_id)
                 if last.ledger_id == ledger_id:
-                    parts.append(LedgerPart(ledger_id, first, max(last.entry_id + 1, first)))
+                    parts.append(LedgerRange(ledger_id, first, max(last.entry_id + 1, first)))
                 ledger_id, first = following
         except TimedOut:
             return []
         if ledger_id != wanted.upto.ledger_id:
             return []
         stop = max(wanted.upto.entry_id + 1, first)
-        return [*parts, LedgerPart(ledger_id, first, stop)]
+        return [*parts, LedgerRange(ledger_id, first, stop)]
 
     def _first(self, wanted: Range) -> Position:
         """The first entry that the range may have."""

@@ -6,12 +6,12 @@ import pytest
 from support.chunks import publish
 
 from magnetar.client import blocking
-from magnetar.spark import ledger_parts
-from magnetar.spark.ledger_parts import LedgerParts
+from magnetar.spark import range_splitter
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.pieces import LedgerPart
+from magnetar.spark.pieces import LedgerRange
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
+from magnetar.spark.range_splitter import RangeSplitter
 from magnetar.testing.local_broker import BrokerThread
 
 SETTINGS = {
@@ -58,16 +58,16 @@ def values(client, ranges):
 
 def test_the_broker_tells_the_ledgers_of_a_range_and_their_lengths(client, topic, ids):
     ledgers = list(dict.fromkeys(each.ledger_id for each in ids))
-    asked = LedgerParts(client, 10.0)
+    asked = RangeSplitter(client, 10.0)
     whole = asked.of(Range(topic, NOTHING_READ, offset(ids[-1])))
     assert whole == [
-        LedgerPart(ledger, 0, stop) for ledger, stop in zip(ledgers, (10, 10, 10, 7), strict=True)
+        LedgerRange(ledger, 0, stop) for ledger, stop in zip(ledgers, (10, 10, 10, 7), strict=True)
     ]
     some = asked.of(Range(topic, offset(ids[13]), offset(ids[24])))
-    assert some == [LedgerPart(ledgers[1], 4, 10), LedgerPart(ledgers[2], 0, 5)]
+    assert some == [LedgerRange(ledgers[1], 4, 10), LedgerRange(ledgers[2], 0, 5)]
     assert asked.of(Range(topic, offset(ids[9]), offset(ids[11]))) == [
-        LedgerPart(ledgers[0], 10, 10),
-        LedgerPart(ledgers[1], 0, 2),
+        LedgerRange(ledgers[0], 10, 10),
+        LedgerRange(ledgers[1], 0, 2),
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_range_of_several_ledgers_is_read_in_even_pieces(client, topic, ids, c
     for after, upto in ((-1, 36), (4, 36), (9, 29), (12, 14)):
         start = NOTHING_READ if after < 0 else offset(ids[after])
         wanted = Range(topic, start, offset(ids[upto]))
-        pieces = LedgerParts(client, 10.0).divide([wanted], count, 1)
+        pieces = RangeSplitter(client, 10.0).divide([wanted], count, 1)
         found = [values(client, [piece]) for piece in pieces]
         assert list(chain.from_iterable(found)) == [
             b"%d" % number for number in range(after + 1, upto + 1)
@@ -95,7 +95,7 @@ def test_batches_and_messages_in_chunks_are_in_one_piece_each(broker, client, to
     with client.create_reader(topic) as reader:
         last = reader.last_message_id()
     wanted = Range(topic, NOTHING_READ, offset(last))
-    pieces = LedgerParts(client, 10.0).divide([wanted], count, 1)
+    pieces = RangeSplitter(client, 10.0).divide([wanted], count, 1)
     assert len(pieces) == count
     expected = values(client, [wanted])
     assert len(expected) == 30
@@ -103,9 +103,9 @@ def test_batches_and_messages_in_chunks_are_in_one_piece_each(broker, client, to
 
 
 def test_a_range_of_more_ledgers_is_divided_by_time(client, topic, ids, monkeypatch):
-    monkeypatch.setattr(ledger_parts, "LEDGERS_MAX", 2)
+    monkeypatch.setattr(range_splitter, "LEDGERS_MAX", 2)
     wanted = Range(topic, NOTHING_READ, offset(ids[-1]))
-    asked = LedgerParts(client, 10.0)
+    asked = RangeSplitter(client, 10.0)
     assert asked.of(wanted) == []
     assert values(client, asked.divide([wanted], 3, 1)) == [b"%d" % n for n in range(37)]
 
@@ -114,11 +114,11 @@ def test_what_was_trimmed_before_a_range_is_left_out_of_it(client, topic, ids):
     """The range begins in a ledger that is not there: others are divided all the same."""
     ledgers = list(dict.fromkeys(each.ledger_id for each in ids))
     before_all = Offset(ledgers[0] - 1, 3)
-    parts = LedgerParts(client, 10.0).of(Range(topic, before_all, offset(ids[11])))
-    assert parts == [LedgerPart(ledgers[0], 0, 10), LedgerPart(ledgers[1], 0, 2)]
+    parts = RangeSplitter(client, 10.0).of(Range(topic, before_all, offset(ids[11])))
+    assert parts == [LedgerRange(ledgers[0], 0, 10), LedgerRange(ledgers[1], 0, 2)]
 
 
 def test_enough_ranges_are_left_as_they_are(client, topic, ids):
     ranges = [Range(topic, NOTHING_READ, offset(ids[20]))] * 2
-    assert LedgerParts(client, 10.0).divide(ranges, 2, 1) == ranges
-    assert LedgerParts(client, 10.0).divide([], 2, 1) == []
+    assert RangeSplitter(client, 10.0).divide(ranges, 2, 1) == ranges
+    assert RangeSplitter(client, 10.0).divide([], 2, 1) == []

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.admin.health import Health
+from magnetar.broker.admin.health_check import HealthCheck
 from magnetar.errors import StorageError
 
 
@@ -18,7 +18,7 @@ async def test_one_check_answers_all_who_ask_meanwhile():
         checks.append(1)
         await gate.wait()
 
-    health = Health(Metadata(), check)
+    health = HealthCheck(Metadata(), check)
     asked = [asyncio.create_task(health.check()) for _ in range(3)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -33,10 +33,10 @@ async def test_a_store_that_fails_or_hangs_is_not_well(monkeypatch):
     async def fails():
         raise StorageError("no disk")
 
-    health = Health(Metadata(), fails)
+    health = HealthCheck(Metadata(), fails)
     with pytest.raises(StorageError, match="no disk"):
         await health.check()
     assert health.last is False
-    monkeypatch.setattr("magnetar.broker.admin.health.TIMEOUT_S", 0.01)
+    monkeypatch.setattr("magnetar.broker.admin.health_check.TIMEOUT_S", 0.01)
     with pytest.raises(StorageError, match=r"within 0\.01 s"):
-        await Health(Metadata(), asyncio.Event().wait).check()
+        await HealthCheck(Metadata(), asyncio.Event().wait).check()
