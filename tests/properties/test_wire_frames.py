@@ -16,17 +16,25 @@ from magnetar.wire.frames import Frame, FrameDecoder, decode
 
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
 
+named = st.builds(
+    lambda most, least, rest: b"\0\0\0%c\x0a\x01p\xb0\x01%c\xb8\x01%c" % (9, least, most) + rest,
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.binary(max_size=20),
+)
+"""Entries that name a transaction."""
+
 sends = st.builds(
     send_frame,
     st.integers(0, 3) | st.integers(0, 2**64 - 1),
     NUMBERS,
-    st.binary(min_size=1, max_size=60),
+    st.binary(min_size=1, max_size=60) | named,
     num_messages=st.none() | st.integers(-1, 1000),
     highest_sequence_id=st.none() | NUMBERS,
     checksum=st.booleans(),
     is_chunk=st.none() | st.booleans(),
-    txnid_most_bits=st.none() | st.just(1),
-    txnid_least_bits=st.none() | st.just(1),
+    txnid_most_bits=st.none() | st.integers(0, 2),
+    txnid_least_bits=st.none() | st.integers(0, 2),
 )
 
 damaged_sends = sends.map(lambda frame: frame[:-1] + bytes([frame[-1] ^ 1]))
@@ -38,6 +46,8 @@ def stretches(draw):
     first = draw(st.sampled_from([0, 100, 16_300, 2_097_000, 2**63 - 40]))
     size = draw(st.integers(1, 40))
     fields = {"num_messages": draw(st.none() | st.integers(1, 500))}
+    if draw(st.booleans()):
+        fields |= {"txnid_most_bits": 1, "txnid_least_bits": draw(NUMBERS)}
     with_highest = draw(st.booleans())
     frames = []
     for index in range(draw(st.integers(1, 60))):
@@ -98,7 +108,7 @@ def each_of(items):
                 item.highest,
                 strict=True,
             ):
-                yield item.producer_id, *send
+                yield item.producer_id, item.transaction, *send
         else:
             assert isinstance(item, Frame)
             yield (
@@ -163,7 +173,7 @@ def test_consecutive_sends_of_one_producer_are_one_run(parts):
     runs = FrameDecoder().feed(b"".join(parts))
     for before, after in pairwise(runs):
         both = isinstance(before, SendRun) and isinstance(after, SendRun)
-        assert not (both and before.producer_id == after.producer_id)
+        assert not (both and before.goes_on_with(after))
 
 
 def outcome(read):

@@ -2,7 +2,7 @@
 
 Every entry is looked at once: when it is published, or when it was read back from disk. What was
 seen is kept beside the run: how many messages each entry holds, when it is to be delivered, and by
-index what few entries have: a chunk, a marker, a transaction, or metadata that nobody can read.
+index what few entries have: a chunk, a marker, or metadata that nobody can read.
 """
 
 from array import array

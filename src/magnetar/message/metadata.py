@@ -121,8 +121,11 @@ class Peek(NamedTuple):
 
     @property
     def unusual(self) -> bool:
-        """Whether a broker must do more with the entry than pass it on, now or later."""
-        return (self.chunk, self.marker_type, self.transaction) != (None, None, None)
+        """Whether a broker must do more with the entry than pass it on, now or later.
+
+        What is part of a transaction is known by its position (``transaction_buffer.py``).
+        """
+        return (self.chunk, self.marker_type) != (None, None)
 
 
 def parse(entry: bytes) -> Metadata:

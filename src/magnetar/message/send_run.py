@@ -19,8 +19,8 @@ class SendRun:
     highest ones, 0 for a send that had none: receipts echo them, deduplication compares them.
     ``message_counts`` is how many messages each entry holds as the command said, 0 where only its
     metadata can tell. ``usual`` says that these counts are right and that no entry has anything
-    that ``EntryTraits`` would tell of; False says nothing. Once somebody asked for its traits, a
-    run is not changed any more.
+    that ``EntryTraits`` would tell of, and that each names the run's transaction, or none; False
+    says nothing. Once somebody asked for its traits, a run is not changed any more.
     """
 
     producer_id: int
@@ -34,6 +34,8 @@ class SendRun:
     message_count: int
     """Of all entries, as the commands said: Pulsar's counters go by it."""
     usual: bool = field(compare=False)
+    transaction: tuple[int, int] | None = None
+    """The most and the least significant bits of the id of the one that all sends are part of."""
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -45,16 +47,24 @@ class SendRun:
         checksums: list[int],
         message_counts: list[int],
         highest: list[int],
+        transaction: tuple[int, int] | None = None,
     ) -> Self:
         """Add up what a run must know of its entries."""
         sums = sum(map(len, data)), sum(message_counts)
-        return cls(producer_id, sequences, data, checksums, message_counts, highest, *sums, False)
+        lists = sequences, data, checksums, message_counts, highest
+        return cls(producer_id, *lists, *sums, usual=False, transaction=transaction)
 
     def __len__(self) -> int:
         return len(self.data)
 
+    def goes_on_with(self, following: "SendRun") -> bool:
+        """Whether a run is of the same producer, and of the same transaction or none."""
+        return (
+            self.producer_id == following.producer_id and self.transaction == following.transaction
+        )
+
     def extend(self, following: "SendRun") -> None:
-        """Let a run of the same producer become the end of this one."""
+        """Let a run that this one goes on with become its end."""
         self.sequences += following.sequences
         self.data += following.data
         self.checksums += following.checksums
@@ -91,6 +101,7 @@ class SendRun:
             sum(map(len, data)),
             sum(counts),
             self.usual,
+            self.transaction,
         )
         part._traits = None if self._traits is None else self._traits.part(start, stop)
         return part

@@ -288,11 +288,7 @@ def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
     found = checksum(entry)
     checksum_ok = expected is None or expected == found
     send = command.send
-    if (
-        command.type == _MESSAGE
-        or not checksum_ok
-        or (send.HasField("txnid_most_bits") and send.HasField("txnid_least_bits"))
-    ):
+    if command.type == _MESSAGE or not checksum_ok:
         return Frame(command, entry, found, checksum_ok)
     unclear = send.marker or send.num_messages < 0
     return SendRun.of(
@@ -302,6 +298,9 @@ def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
         [found],
         [0 if unclear else send.num_messages],
         [send.highest_sequence_id],
+        (send.txnid_most_bits, send.txnid_least_bits)
+        if send.HasField("txnid_most_bits") and send.HasField("txnid_least_bits")
+        else None,
     )
 
 
@@ -319,12 +318,12 @@ def _entry(data: bytes | memoryview, position: int, end: int) -> tuple[bytes, in
 
 
 def _add(out: list[Frame | SendRun], item: Frame | SendRun) -> None:
-    """Append; a run goes on where the last one, of the same producer, ended."""
+    """Append; a run goes on where the last one ended, if it may."""
     last = out[-1] if out else None
     if (
         not isinstance(item, SendRun)
         or not isinstance(last, SendRun)
-        or last.producer_id != item.producer_id
+        or not last.goes_on_with(item)
     ):
         out.append(item)
         return

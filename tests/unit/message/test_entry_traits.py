@@ -25,7 +25,6 @@ CORRUPT = b"\0\0\0\x05\xff\xff\xff\xff\xffpayload"
 UNUSUAL = {
     "chunk": {"uuid": "u", "chunk_id": 1, "num_chunks_from_msg": 2},
     "marker_type": {"marker_type": 20},
-    "transaction": {"txnid_most_bits": 1, "txnid_least_bits": 2},
 }
 
 

@@ -93,16 +93,16 @@ def test_a_broker_sees_what_it_needs():
 
 
 @pytest.mark.parametrize(
-    ("fields", "name", "value"),
+    ("fields", "name", "value", "unusual"),
     [
-        ({"marker_type": 20}, "marker_type", 20),
-        ({"txnid_most_bits": 3, "txnid_least_bits": 4}, "transaction", (3, 4)),
+        ({"marker_type": 20}, "marker_type", 20, True),
+        ({"txnid_most_bits": 3, "txnid_least_bits": 4}, "transaction", (3, 4), False),
     ],
 )
-def test_a_broker_sees_what_it_must_not_just_pass_on(fields, name, value):
+def test_a_broker_sees_markers_and_transactions(fields, name, value, unusual):
     found = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=0, **fields)
     seen = peek(join(found.SerializeToString(), b""))
-    assert (getattr(seen, name), seen.unusual) == (value, True)
+    assert (getattr(seen, name), seen.unusual) == (value, unusual)
 
 
 def test_a_delay_is_seen_and_is_nothing_unusual():

@@ -121,15 +121,20 @@ def test_many_wrong_checksums_cost_no_more_than_a_few_checks_each(monkeypatch):
     assert 1000 <= checks < 3000
 
 
-def test_a_send_of_a_transaction_is_a_frame():
-    (frame,) = feed(send_frame(1, 0, b"a", txnid_least_bits=0, txnid_most_bits=0))
-    assert isinstance(frame, Frame)
-    assert (frame.entry, frame.checksum_ok) == (b"a", True)
+@pytest.mark.parametrize("fields", [{}, {"is_chunk": True}])
+def test_sends_of_a_transaction_are_a_run(fields):
+    first, last = feed(
+        send_frame(1, 0, b"a", txnid_least_bits=0, txnid_most_bits=0, **fields)
+        + send_frame(1, 1, b"b", txnid_least_bits=0, txnid_most_bits=0, **fields)
+        + send_frame(1, 2, b"c", txnid_least_bits=1, txnid_most_bits=0, **fields)
+    )
+    assert (first.transaction, first.data) == ((0, 0), [b"a", b"b"])
+    assert (last.transaction, last.data) == ((0, 1), [b"c"])
 
 
 def test_half_a_transaction_is_none():
     (run,) = feed(send_frame(1, 0, b"a", txnid_least_bits=4))
-    assert isinstance(run, SendRun)
+    assert run.transaction is None
 
 
 @pytest.mark.parametrize(

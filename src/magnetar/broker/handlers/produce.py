@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from typing import Final
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.topic_registry import TopicRegistry
@@ -32,6 +33,8 @@ from magnetar.wire.schemas import declared, version_bytes
 from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 
+TRANSACTIONS_OFF: Final = NotAllowed("Transactions are not enabled.")
+
 
 class ProduceHandler:
     """Attaches producers to topics and hands them their sends."""
@@ -43,9 +46,11 @@ class ProduceHandler:
         *,
         tasks: Tasks,
         producers_max: int = 0,
+        transactions: bool = False,
         authorization: ClientAuthorization = OFF,
     ) -> None:
         """``producers_max`` is for one connection; 0 is no limit."""
+        self._transactions = transactions
         self._registry = registry
         self._schemas = schemas
         self._producers_max = producers_max
@@ -115,18 +120,20 @@ class ProduceHandler:
         producer = session.producers.open.get(run.producer_id)
         if producer is None:
             self._check_late(session, run.producer_id)
+        elif run.transaction is not None and not self._transactions:
+            for sequence_id in run.sequences:
+                error = replies.send_error(run.producer_id, sequence_id, TRANSACTIONS_OFF)
+                session.reply(error)
         else:
             session.publish(producer, run)
 
     def on_odd_send(self, session: Session, command: CommandSend) -> None:
-        """Refuse a send that was damaged on the way or is part of a transaction."""
+        """Refuse a send that was damaged on the way."""
         producer_id = command.producer_id
         if producer_id not in session.producers.open:
             self._check_late(session, producer_id)
             return
-        error: MagnetarError = ChecksumMismatch("Checksum failed on the broker")
-        if command.HasField("txnid_most_bits"):
-            error = NotAllowed("Transactions are not enabled.")
+        error = ChecksumMismatch("Checksum failed on the broker")
         session.reply(replies.send_error(producer_id, command.sequence_id, error))
 
     def on_close_producer(
@@ -151,8 +158,8 @@ class ProduceHandler:
         waits: Callable[[ExclusiveClaim], None],
     ) -> Producer:
         await self._authorization.produce(session, name, command.initial_subscription_name)
-        if command.txn_enabled:
-            raise NotAllowed("Transactions are not enabled.")
+        if command.txn_enabled and not self._transactions:
+            raise TRANSACTIONS_OFF
         schema = declared(command.schema) if command.HasField("schema") else None
         topic = await self._registry.get(name, create=True)
         version = await self._schemas.of_producer(name, schema)

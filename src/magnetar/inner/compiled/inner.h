@@ -259,7 +259,12 @@ uint32_t checksum_of(const uint8_t *data, size_t size);
 uint32_t checksum_on(uint32_t seed, const uint8_t *data, size_t size); /* Of bytes behind others. */
 
 /* traits.c */
-bool entry_is_usual(Reader entry, uint64_t message_count); /* As plain/traits.py says. */
+typedef struct {
+    Reader least, most; /* The bits of its id, as varints. */
+} Transaction;
+
+/* As plain/traits.py says. No transaction was said where it is NULL. */
+bool entry_is_usual(Reader entry, uint64_t message_count, const Transaction *said);
 
 /* The loops. */
 PyObject *inner_checksum(PyObject *, PyObject *const *, Py_ssize_t);

@@ -1,22 +1,22 @@
 /* Cuts runs of plain sends out of received bytes: plain/sends.py says what they are. */
 #include "inner.h"
 
-#define PRODUCERS_MAX 128 /* as in plain/sends.py */
-#define SLOTS 256         /* a power of two, and more than producers: a search ends */
+#define RUNS_MAX 128 /* as in plain/sends.py */
+#define SLOTS 256    /* a power of two, and more than producers: a search ends */
 #define FEW 64
 
 typedef struct {
-    uint64_t sequence, highest;
+    uint64_t sequence, highest, most, least;
     uint32_t message_count, checksum, run;
-    bool usual;
+    bool usual, in_transaction;
     Reader entry;
 } Send;
 
 typedef struct {
-    uint64_t producer, message_count;
+    uint64_t producer, message_count, most, least;
     Py_ssize_t count, filled;
     size_t size;
-    bool usual;
+    bool usual, in_transaction;
     PyObject *sequences, *data, *checksums, *message_counts, *highest; /* Borrowed from its tuple. */
 } Run;
 
@@ -24,12 +24,20 @@ typedef struct {
 typedef struct {
     Send *sends, few[FEW]; /* The few, until they do not suffice. */
     size_t count, room;
-    Run runs[PRODUCERS_MAX];
+    Run runs[RUNS_MAX];
     uint32_t run_count;
-    uint8_t slots[SLOTS]; /* By hash of the producer: 1 + its run, or 0. */
+    uint8_t slots[SLOTS]; /* By hash of the producer: 1 + its last run, or 0. */
 } Cut;
 
-static bool read_command(Reader command, uint64_t *producer, Send *send) {
+/* A varint, and where it stands. */
+static bool read_span(Reader *reader, uint64_t *value, Reader *span) {
+    span->at = reader->at;
+    bool ok = read_varint(reader, value);
+    span->end = reader->at;
+    return ok;
+}
+
+static bool read_command(Reader command, uint64_t *producer, Send *send, Transaction *said) {
     uint64_t count = 1;
     uint8_t size;
     if (!read_literal(&command, "\x08\x06\x32", 3) || !read_byte(&command, &size) ||
@@ -39,6 +47,12 @@ static bool read_command(Reader command, uint64_t *producer, Send *send) {
     if (read_tag(&command, 0x18) && !read_varint(&command, &count)) return false;
     if (count > INT32_MAX) return false;
     send->message_count = (uint32_t)count;
+    send->most = send->least = 0;
+    send->in_transaction = read_tag(&command, 0x20);
+    if (send->in_transaction &&
+        (!read_span(&command, &send->least, &said->least) || !read_tag(&command, 0x28) ||
+         !read_span(&command, &send->most, &said->most)))
+        return false;
     send->highest = 0;
     if (read_tag(&command, 0x30) && !read_varint(&command, &send->highest)) return false;
     return left(&command) == 0;
@@ -47,27 +61,39 @@ static bool read_command(Reader command, uint64_t *producer, Send *send) {
 static bool read_send(Reader *data, uint64_t total_size_max, uint64_t *producer, Send *send) {
     uint32_t total_size, command_size;
     Reader frame, command;
+    Transaction said;
     if (!read_u32(data, &total_size) || total_size > total_size_max ||
         !read_part(data, total_size, &frame) || !read_u32(&frame, &command_size) ||
-        !read_part(&frame, command_size, &command) || !read_command(command, producer, send) ||
+        !read_part(&frame, command_size, &command) ||
+        !read_command(command, producer, send, &said) ||
         !read_literal(&frame, "\x0e\x01", 2) || !read_u32(&frame, &send->checksum))
         return false;
     send->entry = frame;
-    send->usual = entry_is_usual(frame, send->message_count);
+    send->usual =
+        entry_is_usual(frame, send->message_count, send->in_transaction ? &said : NULL);
     return left(&frame) > 0 && checksum_of(frame.at, left(&frame)) == send->checksum;
 }
 
-/* Which run a producer's sends belong to, perhaps a new one; false when there are too many. */
-static bool find_run(Cut *cut, uint64_t producer, uint32_t *run) {
+/* Which run a send belongs to, perhaps a new one; false when there are too many. */
+static bool find_run(Cut *cut, uint64_t producer, Send *send) {
     size_t slot = producer % SLOTS;
     for (; cut->slots[slot] != 0; slot = (slot + 1) % SLOTS) {
-        *run = cut->slots[slot] - 1u;
-        if (cut->runs[*run].producer == producer) return true;
+        const Run *run = &cut->runs[cut->slots[slot] - 1u];
+        if (run->producer != producer) continue;
+        send->run = cut->slots[slot] - 1u;
+        if (run->in_transaction == send->in_transaction && run->most == send->most &&
+            run->least == send->least)
+            return true;
+        break;
     }
-    if (cut->run_count == PRODUCERS_MAX) return false;
-    *run = cut->run_count++;
-    cut->slots[slot] = (uint8_t)(*run + 1);
-    cut->runs[*run] = (Run){.producer = producer, .usual = true};
+    if (cut->run_count == RUNS_MAX) return false;
+    send->run = cut->run_count++;
+    cut->slots[slot] = (uint8_t)(send->run + 1);
+    cut->runs[send->run] = (Run){.producer = producer,
+                                 .most = send->most,
+                                 .least = send->least,
+                                 .in_transaction = send->in_transaction,
+                                 .usual = true};
     return true;
 }
 
@@ -96,10 +122,16 @@ static PyObject *new_list(PyObject *tuple, Py_ssize_t index, Py_ssize_t count) {
     return put_in_tuple(tuple, index, list) ? list : NULL;
 }
 
-/* (producer, sequences, data, checksums, message counts, highest, size, messages, usual), the lists
- * yet to be filled. */
+static PyObject *transaction_of(const Run *run) {
+    return run->in_transaction ? Py_BuildValue("(KK)", (unsigned long long)run->most,
+                                               (unsigned long long)run->least)
+                               : Py_NewRef(Py_None);
+}
+
+/* (producer, sequences, data, checksums, message counts, highest, size, messages, usual,
+ * transaction), the lists yet to be filled. */
 static PyObject *new_run(Run *run) {
-    PyObject *tuple = PyTuple_New(9);
+    PyObject *tuple = PyTuple_New(10);
     if (tuple == NULL) return NULL;
     if (put_in_tuple(tuple, 0, PyLong_FromUnsignedLongLong(run->producer)) &&
         (run->sequences = new_list(tuple, 1, run->count)) != NULL &&
@@ -109,7 +141,8 @@ static PyObject *new_run(Run *run) {
         (run->highest = new_list(tuple, 5, run->count)) != NULL &&
         put_in_tuple(tuple, 6, PyLong_FromSize_t(run->size)) &&
         put_in_tuple(tuple, 7, PyLong_FromUnsignedLongLong(run->message_count)) &&
-        put_in_tuple(tuple, 8, PyBool_FromLong(run->usual)))
+        put_in_tuple(tuple, 8, PyBool_FromLong(run->usual)) &&
+        put_in_tuple(tuple, 9, transaction_of(run)))
         return tuple;
     Py_DECREF(tuple);
     return NULL;
@@ -153,7 +186,7 @@ PyObject *inner_cut_sends(PyObject *module, PyObject *const *arguments, Py_ssize
     const uint8_t *start = data.at, *end = data.at;
     bool ok = true;
     while (ok && read_send(&data, (uint64_t)total_size_max, &producer, &send) &&
-           find_run(&cut, producer, &send.run)) {
+           find_run(&cut, producer, &send)) {
         ok = add(&cut, &send);
         end = data.at;
     }

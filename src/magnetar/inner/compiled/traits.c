@@ -10,6 +10,25 @@ static bool may_be_unusual(const Reader *metadata) {
     return false;
 }
 
+/* The fields of a transaction's id. */
+static bool is_part_of(Reader rest, const Transaction *said) {
+    return read_literal(&rest, "\xb0\x01", 2) &&
+           read_literal(&rest, (const char *)said->least.at, left(&said->least)) &&
+           read_literal(&rest, "\xb8\x01", 2) &&
+           read_literal(&rest, (const char *)said->most.at, left(&said->most));
+}
+
+/* The same where these are known and may be there: they must be. */
+static bool may_be_unusual_in(const Transaction *said, const Reader *metadata) {
+    bool found = false;
+    for (const uint8_t *at = metadata->at; at + 1 < metadata->end; at++) {
+        if (at[1] != 0x01) continue;
+        if (at[0] == 0x98 || at[0] == 0xa0 || at[0] == 0xd2) return true;
+        found = found || (at[0] == 0xb0 && is_part_of((Reader){at, metadata->end}, said));
+    }
+    return !found;
+}
+
 /* How many messages an entry holds; 0 where its metadata is unusual, or in an unusual form. */
 static uint64_t usual_count(Reader metadata) {
     uint64_t count = 1;
@@ -29,7 +48,7 @@ static uint64_t usual_count(Reader metadata) {
             count = field.number > 0 ? field.number : 1;
             break;
         case 0x2a: case 0x32: case 0x3a: case 0x40: case 0x48: case 0x60: case 0x72: case 0x7a:
-        case 130: case 136: case 146: case 192: case 200: case 216: case 224: case 232: case 240:
+        case 130: case 136: case 146: case 176: case 184: case 192: case 200: case 216: case 224: case 232: case 240:
             break;
         default: return 0;
         }
@@ -47,11 +66,12 @@ static bool read_metadata(Reader entry, Reader *metadata, bool *whole) {
     return true;
 }
 
-bool entry_is_usual(Reader entry, uint64_t message_count) {
+bool entry_is_usual(Reader entry, uint64_t message_count, const Transaction *said) {
     Reader metadata;
     bool whole;
     return message_count > 0 && read_metadata(entry, &metadata, &whole) && left(&metadata) > 0 &&
-           *metadata.at == 0x0a && !may_be_unusual(&metadata);
+           *metadata.at == 0x0a &&
+           !(said == NULL ? may_be_unusual(&metadata) : may_be_unusual_in(said, &metadata));
 }
 
 /* How many messages an entry holds; 0 where nobody can tell without parsing it. */
@@ -76,7 +96,7 @@ PyObject *inner_look_into(PyObject *module, PyObject *const *arguments, Py_ssize
     bool ok = odd != NULL;
     for (Py_ssize_t i = 0; ok && i < entries; i++) {
         ok = item_bytes(arguments[0], i, &entry) && item_u64(counts, i, &known);
-        if (!ok || entry_is_usual(entry, known)) continue;
+        if (!ok || entry_is_usual(entry, known, NULL)) continue;
         count = count_of(entry);
         if (counts == arguments[1]) {
             Py_DECREF(counts);

@@ -10,14 +10,16 @@ _PRODUCER_NAME = b"\x0a"
 # The tags of deliver_at_time, marker_type, both halves of a transaction's id, and the uuid of a
 # chunked message. Other bytes may look like them: then the entry is looked into in vain.
 _UNUSUAL_TAG = re.compile(rb"[\x98\xa0\xb0\xb8\xd2]\x01").search
+_UNUSUAL_IN_TRANSACTION = re.compile(rb"[\x98\xa0\xd2]\x01").search
 
 _REQUIRED = {0x0A, 0x10, 0x18}  # Name of the producer, sequence id, publish time.
 _PROPERTIES = 0x22
 _NUM_MESSAGES = 0x58
 # Names of clusters, keys, compression and size, event time, encryption's algorithm and parameter;
-# and of two bytes each: schema, kinds of keys, highest sequence id, null, and numbers of a chunk.
+# and of two bytes each: schema, kinds of keys, a transaction, highest sequence id, null, and
+# numbers of a chunk.
 _OTHERS = {0x2A, 0x32, 0x3A, 0x40, 0x48, 0x60, 0x72, 0x7A}
-_OTHERS |= {130, 136, 146, 192, 200, 216, 224, 232, 240}
+_OTHERS |= {130, 136, 146, 176, 184, 192, 200, 216, 224, 232, 240}
 _COUNT_MAX = 2**31 - 1
 
 
@@ -44,11 +46,20 @@ def look_into(data: list[bytes], counts: list[int]) -> tuple[list[int], list[int
     return found, odd
 
 
-def is_usual(entry: bytes, message_count: int) -> bool:
-    """Whether nothing is unusual and the count, which its producer said, need not be looked up."""
+def is_usual(entry: bytes, message_count: int, transaction: bytes = b"") -> bool:
+    """Whether nothing is unusual and the count, which its producer said, need not be looked up.
+
+    ``transaction`` are the fields of the one that its producer said, which must be in it.
+    """
     end = 4 + int.from_bytes(entry[:4])
     named = end > 4 and entry[4:5] == _PRODUCER_NAME
-    return message_count > 0 and named and not _UNUSUAL_TAG(entry, 4, end)
+    search = _UNUSUAL_IN_TRANSACTION if transaction else _UNUSUAL_TAG
+    return (
+        message_count > 0
+        and named
+        and not search(entry, 4, end)
+        and (not transaction or transaction in entry[4:end])
+    )
 
 
 def _usual_count(entry: bytes, end: int) -> int:

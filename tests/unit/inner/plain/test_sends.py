@@ -6,7 +6,7 @@ from unit.inner.builds import both_builds
 from unit.inner.plain import test_traits as entries
 from unit.wire.sending import CHECKSUM, framed, send_frame
 
-from magnetar.inner.plain.sends import PRODUCERS_MAX
+from magnetar.inner.plain.sends import RUNS_MAX
 from magnetar.message.send_run import SendRun
 from magnetar.model.varint import varint
 from magnetar.wire import requests
@@ -100,16 +100,16 @@ def test_producers_with_numbers_far_apart_are_told_apart(loops):
 
 
 def test_there_are_only_so_many_runs(loops):
-    frames = [send_frame(number, 9, b"entry") for number in range(PRODUCERS_MAX + 5)]
+    frames = [send_frame(number, 9, b"entry") for number in range(RUNS_MAX + 5)]
     runs, end = cut_all(loops, b"".join(frames))
-    assert [run.producer_id for run in runs] == list(range(PRODUCERS_MAX))
-    assert end == sum(map(len, frames[:PRODUCERS_MAX]))
+    assert [run.producer_id for run in runs] == list(range(RUNS_MAX))
+    assert end == sum(map(len, frames[:RUNS_MAX]))
 
 
 ODD = {
     "a chunk": send_frame(1, 9, b"entry", is_chunk=True),
     "a marker": send_frame(1, 9, b"entry", marker=True),
-    "in a transaction": send_frame(1, 9, b"entry", txnid_least_bits=1, txnid_most_bits=0),
+    "in half a transaction": send_frame(1, 9, b"entry", txnid_least_bits=1),
     "without a checksum": send_frame(1, 9, b"entry", checksum=False),
     "with a wrong checksum": send_frame(1, 9, b"entry")[:-1] + b"Y",
     "with broker metadata": framed(
@@ -221,13 +221,71 @@ def test_a_run_says_how_much_is_in_it(loops):
     assert (run.size_bytes, run.message_count, run.usual) == (size, 4, True)
 
 
-@pytest.mark.parametrize("name", ["delayed", "a marker", "of a transaction", "a chunk", "empty"])
+@pytest.mark.parametrize("name", ["delayed", "a marker", "a chunk", "empty"])
 def test_a_run_says_whether_all_in_it_is_usual(loops, name):
     other = entries.ODD[name] or b"x"
     run, _ = cut(loops, send_frame(1, 0, entries.USUAL["alone"]) + send_frame(1, 1, other))
     assert (len(run), run.usual) == (2, False)
     run, _ = cut(loops, send_frame(1, 0, entries.USUAL["alone"], num_messages=0))
     assert not run.usual
+
+
+def in_transaction(most, least, sequence_id=0, *, producer_id=1, entry=None):
+    fields = {"txnid_most_bits": most, "txnid_least_bits": least}
+    whole = entries.entry(**fields) if entry is None else entry
+    return send_frame(producer_id, sequence_id, whole, **fields)
+
+
+def test_a_run_is_of_one_transaction_or_of_none(loops):
+    steps = [None, (0, 7), (0, 7), (0, 8), (2**40, 7), None, (0, 7)]
+    frames = [
+        send_frame(1, index, b"x") if step is None else in_transaction(*step, index)
+        for index, step in enumerate(steps)
+    ]
+    runs, end = cut_all(loops, b"".join(frames))
+    assert end == sum(map(len, frames))
+    assert [(run.transaction, run.sequences) for run in runs] == [
+        (None, [0]), ((0, 7), [1, 2]), ((0, 8), [3]), ((2**40, 7), [4]), (None, [5]), ((0, 7), [6]),
+    ]  # fmt: skip
+
+
+def test_transactions_of_several_producers_do_not_part_each_others_runs(loops):
+    frames = [in_transaction(0, step % 2, step, producer_id=step % 2) for step in range(10)]
+    runs, _ = cut_all(loops, b"".join(frames))
+    assert [(run.producer_id, run.transaction) for run in runs] == [(0, (0, 0)), (1, (0, 1))]
+
+
+def test_runs_of_many_transactions_are_only_so_many(loops):
+    frames = [in_transaction(0, number, number) for number in range(RUNS_MAX + 5)]
+    runs, end = cut_all(loops, b"".join(frames))
+    assert [run.transaction for run in runs] == [(0, number) for number in range(RUNS_MAX)]
+    assert end == sum(map(len, frames[:RUNS_MAX]))
+
+
+@pytest.mark.parametrize("least", [0, 1, 300, 2**64 - 1])
+def test_an_entry_that_names_its_transaction_is_usual(loops, least):
+    run, _ = cut(loops, in_transaction(3, least) * 2)
+    assert (run.transaction, run.usual) == ((3, least), True)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        entries.USUAL["alone"],
+        entries.entry(txnid_most_bits=3, txnid_least_bits=8),
+        entries.entry(txnid_most_bits=4, txnid_least_bits=7),
+        entries.entry(txnid_least_bits=7),
+        entries.entry(txnid_most_bits=3, txnid_least_bits=7, deliver_at_time=5),
+    ],
+)
+def test_an_entry_that_names_another_transaction_or_more_is_not(loops, entry):
+    run, _ = cut(loops, in_transaction(3, 7, entry=entry))
+    assert (run.transaction, run.usual) == ((3, 7), False)
+
+
+def test_an_entry_that_names_a_transaction_its_command_does_not_is_not_usual(loops):
+    run, _ = cut(loops, send_frame(1, 0, entries.USUAL["of a transaction"]))
+    assert (run.transaction, run.usual) == (None, False)
 
 
 def test_what_makes_no_sense_is_refused(loops):

@@ -21,13 +21,13 @@ USUAL = {
     "compressed": entry(compression=pb.CompressionType.LZ4, uncompressed_size=7, event_time=9),
     "with a schema": entry(schema_version=b"1", null_value=True, null_partition_key=True),
     "replicated": entry(replicated_from="here", replicate_to=["there", "elsewhere"]),
+    "of a transaction": entry(txnid_most_bits=0, txnid_least_bits=0),
     "that looks unusual": entry(highest_sequence_id=152, event_time=160),
 }
 ODD = {
     "a chunk": entry(uuid="u", num_chunks_from_msg=2, chunk_id=0),
     "delayed": entry(deliver_at_time=5),
     "a marker": entry(marker_type=0),
-    "of a transaction": entry(txnid_most_bits=0, txnid_least_bits=0),
     "encrypted": entry(encryption_keys=[pb.EncryptionKeys(key="k", value=b"v")]),
     "of minus one message": entry(num_messages_in_batch=-1),
     "with half a property": join(b"\x0a\x00\x10\x00\x18\x00\x22\x02\x0a\x00", b""),
