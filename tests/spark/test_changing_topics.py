@@ -5,9 +5,9 @@ import urllib.request
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from support.topics import create_partitioned_topic
 
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from support.functions import CODE
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -24,7 +25,6 @@ from magnetar.functions.state_topic import read_state
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.testing.processes import BrokerProcess
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 KILLS = int(os.environ.get("FUNCTION_KILLS", "0"))
 MESSAGES = int(os.environ.get("FUNCTION_MESSAGES", "200000"))

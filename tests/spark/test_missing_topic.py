@@ -6,11 +6,11 @@ import urllib.request
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 from support.apache_pulsar import ours_alone
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 pytestmark = ours_alone("one that has no topic yet, and two ways to create them")
 

@@ -4,13 +4,12 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from quickstart import flights as data_set
+from quickstart.figures import by_carrier_and_day
+from quickstart.pipeline import cancelled, carrier_days, to_results
+from quickstart.reconcile import Counts, reconcile
+from quickstart.results import parse_window
 from support.flights import first_flights
-
-from magnetar.tools.quickstart import flights as data_set
-from magnetar.tools.quickstart.figures import by_carrier_and_day
-from magnetar.tools.quickstart.pipeline import cancelled, carrier_days, to_results
-from magnetar.tools.quickstart.reconcile import Counts, reconcile
-from magnetar.tools.quickstart.results import parse_window
 
 
 def two_thousand():

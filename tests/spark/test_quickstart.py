@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from quickstart import flights
+from quickstart.topics import QuickstartTopics, create_partitioned_topic
 from support.flights import first_flights
 
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
 
-SOURCE = str(Path(flights.__file__).parents[3])
+EXAMPLE = str(Path(flights.__file__).parent)
 TIMEOUT_S = 280
 
 pytestmark = pytest.mark.timeout(300)  # Each starts a broker and a Spark of its own.
@@ -24,10 +24,9 @@ pytestmark = pytest.mark.timeout(300)  # Each starts a broker and a Spark of its
 def quickstart(tmp_path, *arguments):
     """Exit code, output and report of a run on 3,000 flights."""
     report = tmp_path / "report.json"
-    command = [sys.executable, "-m", "magnetar.tools.cli", "quickstart", "--flights", "3000"]
+    command = [sys.executable, EXAMPLE, "--flights", "3000"]
     done = subprocess.run(
         [*command, "--report", str(report), *arguments],
-        env={**os.environ, "PYTHONPATH": SOURCE},
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
@@ -61,8 +60,8 @@ def on_a_terminal(rows, columns, *arguments):
 
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (rows, columns))
-    command = [sys.executable, "-m", "magnetar.tools.cli", "quickstart", *arguments]
-    environment = {**os.environ, "PYTHONPATH": SOURCE, "TERM": "xterm-256color"}
+    command = [sys.executable, EXAMPLE, *arguments]
+    environment = {**os.environ, "TERM": "xterm-256color"}
     shown = b""
     with subprocess.Popen(command, env=environment, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)

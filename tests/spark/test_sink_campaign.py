@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 from spark.faulty import STEPS, Faults
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.testing.processes import BrokerProcess
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 KILLS = int(os.environ.get("SINK_KILLS", "0"))
 MESSAGES = int(os.environ.get("SINK_MESSAGES", "1000000"))

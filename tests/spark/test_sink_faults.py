@@ -7,6 +7,7 @@ from spark import faulty as faulty_format
 from spark.faulty import Faults
 from support.admin import ask
 from support.tokens import TAKES_TOKENS, token
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.authentication.token import AuthenticationToken
@@ -15,7 +16,6 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.testing.processes import BrokerProcess
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 COUNT = 2_000
 KEYS = 7

@@ -9,6 +9,7 @@ from spark.conftest import Stream
 from support.admin import ask
 from support.apache_pulsar import ours_alone
 from support.elsewhere import wait_until
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -17,7 +18,6 @@ from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.lag import lag
 from magnetar.spark.offsets import from_json
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 def send(client, topic, numbers, **options):

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.flights import Flight
+from quickstart import flights
+from quickstart.flights import Flight
 
 
 @cache

@@ -5,7 +5,7 @@ import gc
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/architecture/", "tests/faults/", "tests/unit/tools/quickstart/")
+TOGETHER = ("tests/architecture/", "tests/faults/", "tests/examples/")
 """Folders whose tests share what takes long to make."""
 
 FIRST = ("tests/spark/", "tests/crash/", "tests/compatibility/", "tests/limits/", "tests/faults/")

@@ -1,1 +1,1 @@
-"""The commands: ``magnetar standalone``, ``magnetar quickstart`` and the rest."""
+"""The commands: ``magnetar standalone``, ``magnetar admin`` and the rest."""

@@ -18,11 +18,6 @@ COMMANDS: Final = {
     "broker": Lazy(
         "magnetar.tools.broker", "broker", "Run the broker that a broker.conf describes."
     ),
-    "quickstart": Lazy(
-        "magnetar.tools.quickstart.command",
-        "quickstart",
-        "Replay a year of flights through a broker and Spark, and add it up.",
-    ),
     "pipelines": Lazy(
         "magnetar.tools.pipelines", "pipelines", "Check and run pipelines declared in a file."
     ),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from support.topics import create_partitioned_topic
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.clock import SystemClock
@@ -12,7 +13,6 @@ from magnetar.functions.instance import RUN_MESSAGES_MAX, Instance
 from magnetar.functions.processing import Processor
 from magnetar.functions.state_topic import read_state
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 GUARANTEES = ("ATLEAST_ONCE", "ATMOST_ONCE", "EFFECTIVELY_ONCE")
 

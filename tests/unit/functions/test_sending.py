@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 from support.admin import ask
 from support.functions import configured
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -21,7 +22,6 @@ from magnetar.functions.sending import (
 )
 from magnetar.model.names import TopicName
 from magnetar.spark.admin import AdminApi
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from itertools import count
 import pytest
 from support.admin import ask
 from support.certificates import Authority
+from support.topics import create_partitioned_topic
 
 from magnetar.errors import MagnetarError, NotAllowed, NotReady, Unreachable
 from magnetar.model.names import TopicName
 from magnetar.spark.admin import AdminApi
 from magnetar.spark.client_settings import ClientSettings
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 NAMES = count()
 

@@ -5,6 +5,7 @@ from urllib.request import urlopen
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -16,7 +17,6 @@ from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 ALL = ReadAllAvailable()
 

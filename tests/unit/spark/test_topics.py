@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.topics import create_partitioned_topic
 from unit.client.peer import Peer, refuse
 
 from magnetar.client import blocking
@@ -10,7 +11,6 @@ from magnetar.model.names import TopicName
 from magnetar.spark import topics
 from magnetar.spark.offsets import Offset
 from magnetar.spark.read_options import ReadOptions
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 from magnetar.wire.commands import BaseCommand
 
 

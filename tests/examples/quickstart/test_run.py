@@ -4,9 +4,8 @@ import subprocess
 import sys
 
 import pytest
-
-from magnetar.tools.quickstart.run import Run
-from magnetar.tools.quickstart.topics import QuickstartTopics
+from quickstart.run import Run
+from quickstart.topics import QuickstartTopics
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
+from quickstart.board import Board
 from support.clock import ManualClock
 
 from magnetar.client import blocking
-from magnetar.tools.quickstart.board import Board
 
 
 @pytest.fixture

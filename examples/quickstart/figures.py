@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from magnetar.tools.quickstart.flights import Flight
+from quickstart.flights import Flight
 
 
 class CarrierDay(NamedTuple):

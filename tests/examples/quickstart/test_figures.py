@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
+from quickstart import flights
+from quickstart.figures import CarrierDay, Figures, by_carrier_and_day
 
 
 def flight(**given):

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from quickstart.watched_query import WatchedQuery
 
 from magnetar.errors import NotReady
 from magnetar.spark.offsets import Offset
-from magnetar.tools.quickstart.watched_query import WatchedQuery
 
 
 def progress(batch_id, rows, end, *, took_ms=0):

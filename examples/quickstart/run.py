@@ -23,17 +23,17 @@ from pyspark.errors import PySparkException
 from magnetar.client import blocking
 from magnetar.errors import NotReady
 from magnetar.spark.session import session, shut_down
-from magnetar.tools.quickstart import flights as data_set
-from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
-from magnetar.tools.quickstart.flights import Flight
-from magnetar.tools.quickstart.pipeline import Pipeline
-from magnetar.tools.quickstart.publish import publish, to_messages
-from magnetar.tools.quickstart.reconcile import Counts, Reconciliation, reconcile
-from magnetar.tools.quickstart.results import Results
-from magnetar.tools.quickstart.thread_group import ThreadGroup
-from magnetar.tools.quickstart.topics import QuickstartTopics
-from magnetar.tools.quickstart.watched_query import Ends, WatchedQuery
+from quickstart import flights as data_set
+from quickstart.board import Board
+from quickstart.figures import CarrierDay, Figures, by_carrier_and_day
+from quickstart.flights import Flight
+from quickstart.pipeline import Pipeline
+from quickstart.publish import publish, to_messages
+from quickstart.reconcile import Counts, Reconciliation, reconcile
+from quickstart.results import Results
+from quickstart.thread_group import ThreadGroup
+from quickstart.topics import QuickstartTopics
+from quickstart.watched_query import Ends, WatchedQuery
 
 _POLL_S: Final = 0.2
 _SPARK_SETTINGS: Final = {
@@ -141,7 +141,7 @@ class Run:
         try:
             with self.board.spark.during():
                 spark = session(
-                    "magnetar quickstart",
+                    "quickstart",
                     settings=_SPARK_SETTINGS,
                     log_file=self._folder / "spark.log",
                     pid_file=self._folder / "spark.pid",

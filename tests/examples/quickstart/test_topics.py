@@ -2,10 +2,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from quickstart.topics import QuickstartTopics, create_partitioned_topic
 
 from magnetar.errors import InvalidName, Refused, Unreachable
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
 
 TOPIC = TopicName.parse("public/default/flights")
 

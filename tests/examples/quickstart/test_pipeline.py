@@ -2,9 +2,8 @@
 
 import json
 
+from quickstart import flights, pipeline
 from support.flights import first_flights
-
-from magnetar.tools.quickstart import flights, pipeline
 
 
 def test_the_pipeline_asks_for_what_a_message_has():

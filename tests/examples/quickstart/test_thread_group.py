@@ -1,8 +1,7 @@
 import threading
 
 import pytest
-
-from magnetar.tools.quickstart.thread_group import Stopped, ThreadGroup
+from quickstart.thread_group import Stopped, ThreadGroup
 
 
 def test_a_group_is_done_when_all_have_ended():

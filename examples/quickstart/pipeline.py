@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from magnetar.tools.quickstart.topics import QuickstartTopics
+from quickstart.topics import QuickstartTopics
 
 FLIGHT = "id int, carrier string, departed string, departure_delay int, arrival_delay int"
 """What the pipeline needs of a message's content, which ``flights.content`` writes."""

@@ -1,4 +1,4 @@
-"""``magnetar quickstart``: its options, what it starts and ends, its exit code."""
+"""The command of the quickstart: its options, what it starts and ends, its exit code."""
 
 import contextlib
 import json
@@ -18,12 +18,12 @@ from rich.console import Console
 from magnetar.clock import SystemClock
 from magnetar.errors import MagnetarError, NotReady
 from magnetar.testing.processes import BrokerProcess
-from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.show import Show, to_json
-from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
+from quickstart.board import Board
+from quickstart.show import Show, to_json
+from quickstart.topics import QuickstartTopics, create_partitioned_topic
 
 if TYPE_CHECKING:
-    from magnetar.tools.quickstart.run import Run
+    from quickstart.run import Run
 
 EXIT_DIFFERENT: Final = 1
 EXIT_INTERRUPTED: Final = 130
@@ -93,16 +93,15 @@ def quickstart(
     Exit code 0: every flight is accounted for, and every figure is the one that plain Python
     computes. 1: not so, or something failed. 130: Ctrl-C.
 
-    Example: magnetar quickstart --flights 20000
+    Example: python examples/quickstart --flights 20000
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise NotReady(
-            f"the quickstart needs {', '.join(missing)}, not installed here: "
-            "pip install 'magnetar[quickstart]'"
+            f"it needs {', '.join(missing)}, not installed here: pip install '.[quickstart]'"
         )
     # It is imported here because `--help` has to work without Spark.
-    from magnetar.tools.quickstart.run import Run  # noqa: PLC0415
+    from quickstart.run import Run  # noqa: PLC0415
 
     clock, console = SystemClock(), Console()
     topics = QuickstartTopics.named(prefix or f"quickstart-{clock.wall_ms():x}")

@@ -1,16 +1,15 @@
 import io
 
 import pytest
-from rich.console import Console
-
-from magnetar.tools.quickstart.carriers import (
+from quickstart.carriers import (
     TABLE_LINES_MIN,
     CarrierTotal,
     by_carrier,
     carriers_table,
 )
-from magnetar.tools.quickstart.figures import CarrierDay, Figures
-from magnetar.tools.quickstart.reconcile import Window
+from quickstart.figures import CarrierDay, Figures
+from quickstart.reconcile import Window
+from rich.console import Console
 
 AIRLINES = {
     "UA": "United Air Lines Inc.",

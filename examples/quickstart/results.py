@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from magnetar.client import blocking
 from magnetar.client.message import Message
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.board import Stage
-from magnetar.tools.quickstart.figures import CarrierDay, Figures
-from magnetar.tools.quickstart.reconcile import Window
-from magnetar.tools.quickstart.thread_group import ThreadGroup
+from quickstart.board import Stage
+from quickstart.figures import CarrierDay, Figures
+from quickstart.reconcile import Window
+from quickstart.thread_group import ThreadGroup
 
 _RECEIVED_MAX = 1000
 _WAIT_S = 0.2

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from magnetar.errors import NotReady
 from magnetar.spark.offsets import Offset, covers, from_json
-from magnetar.tools.quickstart.board import Stage
+from quickstart.board import Stage
 
 Ends: TypeAlias = Future[Mapping[str, Offset]]
 """Where the input ends in each partition, which is known when everything is published."""

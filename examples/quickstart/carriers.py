@@ -8,8 +8,8 @@ from typing import NamedTuple
 from rich import box
 from rich.table import Table
 
-from magnetar.tools.quickstart.figures import CarrierDay, Figures
-from magnetar.tools.quickstart.reconcile import Window
+from quickstart.figures import CarrierDay, Figures
+from quickstart.reconcile import Window
 
 ALL_COLUMNS = 76
 """The width of the table with all its columns; a narrower one leaves out the first and the last."""

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from magnetar.tools.quickstart.figures import CarrierDay, Figures
-from magnetar.tools.quickstart.flights import Flight
+from quickstart.figures import CarrierDay, Figures
+from quickstart.flights import Flight
 
 EXAMPLES_MAX = 5
 """So many differences of each kind are spelled out."""

@@ -4,9 +4,9 @@ from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.tools.quickstart.board import Stage
-from magnetar.tools.quickstart.flights import Flight, content, event_times_ms
-from magnetar.tools.quickstart.thread_group import ThreadGroup
+from quickstart.board import Stage
+from quickstart.flights import Flight, content, event_times_ms
+from quickstart.thread_group import ThreadGroup
 
 SLICE = 5_000
 """So many messages are handed to the producer at a time; progress is shown after each time."""

@@ -1,16 +1,16 @@
 import json
 
 import pytest
+from quickstart import flights
+from quickstart.publish import publish, to_messages
+from quickstart.thread_group import Stopped, ThreadGroup
+from quickstart.topics import create_partitioned_topic
 from support.flights import first_flights
 
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import NOTHING_READ
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
-from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.publish import publish, to_messages
-from magnetar.tools.quickstart.thread_group import Stopped, ThreadGroup
-from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 def test_each_flight_is_a_message_with_its_carrier_and_time():

@@ -15,10 +15,10 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from magnetar.tools.quickstart.board import Board, Stage
-from magnetar.tools.quickstart.carriers import TABLE_LINES_MIN, by_carrier, carriers_table
-from magnetar.tools.quickstart.reconcile import Reconciliation
-from magnetar.tools.quickstart.results import Results
+from quickstart.board import Board, Stage
+from quickstart.carriers import TABLE_LINES_MIN, by_carrier, carriers_table
+from quickstart.reconcile import Reconciliation
+from quickstart.results import Results
 
 _WIDE = 100
 """A terminal of so many columns has room for long progress bars and all notes beside them."""

@@ -2,8 +2,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-
-from magnetar.tools.quickstart import flights
+from quickstart import flights
 
 
 @pytest.fixture(scope="module")

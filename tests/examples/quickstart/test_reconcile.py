@@ -2,10 +2,9 @@ import copy
 from functools import cache
 
 import pytest
+from quickstart.figures import CarrierDay, Figures, by_carrier_and_day
+from quickstart.reconcile import EXAMPLES_MAX, Counts, Window, reconcile
 from support.flights import first_flights
-
-from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
-from magnetar.tools.quickstart.reconcile import EXAMPLES_MAX, Counts, Window, reconcile
 
 COUNTS = Counts(1000, 1000, 1000)
 SOMEWHERE = CarrierDay("UA", "2013-01-01")

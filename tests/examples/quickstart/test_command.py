@@ -3,11 +3,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from quickstart import command
+from quickstart.command import NEEDED, quickstart
 
-from magnetar.tools.quickstart.command import NEEDED, quickstart
+EXAMPLE = str(Path(command.__file__).parent)
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def test_no_broker_is_said_in_a_sentence(invoke, unused_tcp_port):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
 def test_ctrl_c_ends_everything_that_was_started(tmp_path):
-    command = [sys.executable, "-m", "magnetar.tools.cli", "quickstart", "--flights", "10"]
+    command = [sys.executable, EXAMPLE, "--flights", "10"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         said = ""
@@ -50,15 +53,15 @@ def test_ctrl_c_ends_everything_that_was_started(tmp_path):
 BLOCKED = """
 import sys
 sys.modules.update(dict.fromkeys({missing!r}))
-sys.argv = ["magnetar", "quickstart", *{arguments!r}]
-from magnetar.tools.cli import main
-main()
+import runpy
+sys.argv = ["quickstart", *{arguments!r}]
+runpy.run_path({example!r}, run_name="__main__")
 """
 
 
 def without(missing, *arguments):
     """Run the command where these packages are not installed."""
-    code = BLOCKED.format(missing=missing, arguments=arguments)
+    code = BLOCKED.format(missing=missing, arguments=arguments, example=EXAMPLE)
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
@@ -69,8 +72,8 @@ def test_without_its_extra_it_says_in_one_line_what_to_install(missing):
     done = without(missing, "--flights", "10")
     assert done.returncode == 1
     assert done.stderr == (
-        f"magnetar: the quickstart needs {', '.join(missing)}, not installed here: "
-        "pip install 'magnetar[quickstart]'\n"
+        f"quickstart: it needs {', '.join(missing)}, not installed here: "
+        "pip install '.[quickstart]'\n"
     )
     assert done.stdout == ""
 

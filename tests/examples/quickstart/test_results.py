@@ -3,12 +3,12 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from quickstart.figures import CarrierDay, Figures
+from quickstart.reconcile import Window
+from quickstart.results import Results, parse_window
+from quickstart.thread_group import Stopped, ThreadGroup
 
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.figures import CarrierDay, Figures
-from magnetar.tools.quickstart.reconcile import Window
-from magnetar.tools.quickstart.results import Results, parse_window
-from magnetar.tools.quickstart.thread_group import Stopped, ThreadGroup
 
 
 def window(day, flight_ids, **given):

@@ -3,14 +3,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from quickstart.board import Board
+from quickstart.figures import CarrierDay, Figures
+from quickstart.reconcile import Counts, Reconciliation, Window
+from quickstart.results import Results
+from quickstart.show import Show, lines, to_json
 from rich.console import Console
 from support.clock import ManualClock
-
-from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.figures import CarrierDay, Figures
-from magnetar.tools.quickstart.reconcile import Counts, Reconciliation, Window
-from magnetar.tools.quickstart.results import Results
-from magnetar.tools.quickstart.show import Show, lines, to_json
 
 OUTCOME = Reconciliation(10, Counts(10, 10, 10), 9, 1, 0, 0, 0, 0, 1, 0)
 

@@ -1,0 +1,1 @@
+"""The main job: flights through a broker and a Spark pipeline, reconciled."""
