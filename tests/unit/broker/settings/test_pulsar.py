@@ -34,7 +34,7 @@ def test_every_setting_of_pulsars_files_is_honoured_or_known(file):
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_no_value_of_pulsars_files_is_refused_or_taken_for_somebodys_choice(file):
     config = Config.read(file=file)
-    assert [one.text for one in config.others if one.fate not in PASSED] == []
+    assert [one.text for one in config.others if one.status not in PASSED] == []
 
 
 def test_a_setting_has_one_place():

@@ -115,5 +115,5 @@ def test_what_is_not_done_stops_the_start_with_its_name_and_the_remedy(key):
 @pytest.mark.parametrize("key", OF_SOMETHING_ELSE)
 def test_what_is_of_something_else_is_named_with_the_reason(key):
     [other] = Config.read(flags={key: "7"}).others
-    assert other.fate is Status.WITHOUT_EFFECT
+    assert other.status is Status.WITHOUT_EFFECT
     assert other.text.startswith(f"{key}=7 (flag) has no effect: ")
