@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import NO_POLICIES, Combined, Level, Policies, combine
+from magnetar.model.policies import NO_POLICIES, Combined, Policies, combine
+from magnetar.model.policy_rows import Level
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks

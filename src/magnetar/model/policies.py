@@ -1,17 +1,17 @@
 """The policies of a broker, a namespace and a topic, and how they combine. Pure.
 
 A namespace's policies override the broker's, and a topic's override both. Where a level leaves a
-policy out, the level below decides.
+policy out, the level below decides. Each policy is one field of ``Policies``, whose row says all
+that records, routes, the console and commands know of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from enum import IntEnum
-from itertools import chain
-from typing import Any, Final, NamedTuple, Self
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue
 from magnetar.model.offload_policies import OffloadPolicies
+from magnetar.model.policy_rows import CLUSTER, Endpoint, Level, PolicyRow, policy, rows_of
 from magnetar.model.policy_values import (
     AuthPolicies,
     AutoSubscriptionCreationOverride,
@@ -20,6 +20,7 @@ from magnetar.model.policy_values import (
     DelayedDeliveryPolicies,
     DispatchRate,
     EntryFilters,
+    InactiveTopicDeleteMode,
     InactiveTopicPolicies,
     PersistencePolicies,
     PublishRate,
@@ -27,142 +28,410 @@ from magnetar.model.policy_values import (
     SubscribeRate,
     SubscriptionAuthMode,
     SubscriptionPolicies,
+    Words,
 )
 from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
 from magnetar.model.subscriptions import SubscriptionType
 
-CLUSTER: Final = "{cluster}"
-_ACTS: Final = "acts"
+_KEEPING: Final = "Keeping messages"
+_DELIVERY: Final = "Delivery"
+_RATES: Final = "Rates"
+_LIMITS: Final = "Limits"
+_CREATION: Final = "Creation and schemas"
+
+_NO_RATE: Final = DispatchRate(period_s=1)
+_UNACKED: Final = "maxUnackedNum must be 0 or more"
+_NOWHERE: Final = "Namespace policies does not exist"
 
 
-class Level(IntEnum):
-    """Who set a policy; a higher level overrides a lower one."""
-
-    BROKER = 0
-    NAMESPACE = 1
-    TOPIC = 2
-
-
-class At(NamedTuple):
-    """Where JSON has a policy: at ``key``, or at ``part`` of the object there."""
-
-    key: str
-    part: str | None = None  # CLUSTER stands for the name of this cluster.
-
-
-def at(key: str, part: str | None = None, *, topic: str = "", acts: bool = True) -> Any:
-    """A policy that a namespace may set, and where its JSON has it.
-
-    ``topic``: a topic may set it, too, and this is the key in its JSON. One that does not act is
-    kept and shown.
-    """
-    metadata: dict[Any, Any] = {Level.NAMESPACE: At(key, part), _ACTS: acts}
-    if topic:
-        metadata[Level.TOPIC] = At(topic, None if part == CLUSTER else part)
-    return field(default=None, metadata=metadata)
-
-
-def of_topics(key: str, *, acts: bool = True) -> Any:
-    """A policy that only topics may set."""
-    return field(default=None, metadata={Level.TOPIC: At(key), _ACTS: acts})
+def _limit(label: str, namespace: Endpoint, topic: Endpoint | None = None) -> Any:
+    return policy(namespace, topic, words=Words(label, zero="no limit"), group=_LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
     """The policies that one level sets; None leaves one to the level below."""
 
-    auth: AuthPolicies | None = at("auth_policies")
-    replication_clusters: tuple[str, ...] | None = at(
-        "replication_clusters", topic="replicationClusters"
+    auth: AuthPolicies | None = policy(
+        Endpoint(
+            "auth_policies",
+            unset={"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+            listed=True,
+        )
     )
-    allowed_clusters: tuple[str, ...] | None = at("allowed_clusters")
-    backlog_quota_size: BacklogQuota | None = at(
-        "backlog_quota_map", "destination_storage", topic="backLogQuotaMap"
+    replication_clusters: tuple[str, ...] | None = policy(
+        Endpoint("replication_clusters"), Endpoint("replicationClusters")
     )
-    backlog_quota_age: BacklogQuota | None = at(
-        "backlog_quota_map", "message_age", topic="backLogQuotaMap"
+    allowed_clusters: tuple[str, ...] | None = policy(
+        Endpoint("allowed_clusters", unset=[], listed=True)
     )
-    cluster_dispatch_rate: DispatchRate | None = at("clusterDispatchRate", CLUSTER, acts=False)
-    dispatch_rate: DispatchRate | None = at("topicDispatchRate", CLUSTER, topic="dispatchRate")
-    subscription_dispatch_rate: DispatchRate | None = at(
-        "subscriptionDispatchRate", CLUSTER, topic="subscriptionDispatchRate"
+    retention: RetentionPolicies | None = policy(
+        Endpoint("retention_policies", "retention"),
+        Endpoint("retentionPolicies", "retention", applies=True),
+        refusal=400,
+        words=Words("Retention"),
+        about="How long and how much acknowledged messages are kept.",
+        group=_KEEPING,
     )
-    replicator_dispatch_rate: DispatchRate | None = at(
-        "replicatorDispatchRate", CLUSTER, topic="replicatorDispatchRate", acts=False
+    message_ttl_s: int | None = policy(
+        Endpoint(
+            "message_ttl_in_seconds",
+            "messageTTL",
+            negative="Invalid value for message TTL, message TTL must >= 0",
+            null=0,
+        ),
+        Endpoint(
+            "messageTTLInSeconds",
+            "messageTTL",
+            parameter="messageTTL",
+            negative="Invalid value for message TTL",
+            applies=True,
+        ),
+        default=0,
+        words=Words("Time to live", "s", "never"),
+        about="After this, a message nobody acknowledged counts as acknowledged.",
+        group=_KEEPING,
     )
-    subscribe_rate: SubscribeRate | None = at(
-        "clusterSubscribeRate", CLUSTER, topic="subscribeRate"
+    backlog_quota_size: BacklogQuota | None = policy(
+        Endpoint("backlog_quota_map", "backlogQuota", "destination_storage", own_routes=True),
+        Endpoint("backLogQuotaMap", "backlogQuota", "destination_storage", own_routes=True),
+        words=Words("Backlog quota by size"),
+        about="How large a backlog may grow, and what happens then.",
+        group=_KEEPING,
     )
-    publish_rate: PublishRate | None = at("publishMaxMessageRate", CLUSTER, topic="publishRate")
-    persistence: PersistencePolicies | None = at("persistence", topic="persistence", acts=False)
-    deduplication: bool | None = at("deduplicationEnabled", topic="deduplicationEnabled")
-    deduplication_snapshot_interval_s: int | None = at(
-        "deduplicationSnapshotIntervalSeconds", topic="deduplicationSnapshotIntervalSeconds"
+    backlog_quota_age: BacklogQuota | None = policy(
+        Endpoint("backlog_quota_map", "backlogQuota", "message_age", own_routes=True),
+        Endpoint("backLogQuotaMap", "backlogQuota", "message_age", own_routes=True),
+        words=Words("Backlog quota by age"),
+        about="How old a backlog may grow, and what happens then.",
+        group=_KEEPING,
     )
-    auto_topic_creation: AutoTopicCreationOverride | None = at("autoTopicCreationOverride")
-    auto_subscription_creation: AutoSubscriptionCreationOverride | None = at(
-        "autoSubscriptionCreationOverride", topic="autoSubscriptionCreationOverride"
+    compaction_threshold_bytes: int | None = policy(
+        Endpoint("compaction_threshold", "compactionThreshold", method="PUT"),
+        Endpoint(
+            "compactionThreshold",
+            "compactionThreshold",
+            negative="Invalid value for compactionThreshold",
+            applies=True,
+        ),
+        default=0,
+        words=Words("Compaction", "bytes", "never"),
+        about="Backlog after which a topic is compacted to the last message of each key.",
+        group=_KEEPING,
     )
-    latency_stats_sample_rate: Mapping[str, int] | None = at(
-        "latency_stats_sample_rate", acts=False
+    subscription_expiration_minutes: int | None = policy(
+        Endpoint(
+            "subscription_expiration_time_minutes",
+            "subscriptionExpirationTime",
+            negative="Invalid value for subscription expiration time",
+        ),
+        words=Words("Subscriptions expire", "min", "never"),
+        about="Subscriptions without consumers are deleted after this.",
+        group=_KEEPING,
     )
-    message_ttl_s: int | None = at("message_ttl_in_seconds", topic="messageTTLInSeconds")
-    subscription_expiration_minutes: int | None = at("subscription_expiration_time_minutes")
-    retention: RetentionPolicies | None = at("retention_policies", topic="retentionPolicies")
-    encryption_required: bool | None = at("encryption_required")
-    delayed_delivery: DelayedDeliveryPolicies | None = at(
-        "delayed_delivery_policies", topic="delayedDeliveryPolicies"
+    inactive_topics: InactiveTopicPolicies | None = policy(
+        Endpoint("inactive_topic_policies", "inactiveTopicPolicies"),
+        Endpoint("inactiveTopicPolicies", "inactiveTopicPolicies", applies=True),
+        default=InactiveTopicPolicies(
+            InactiveTopicDeleteMode.NO_SUBSCRIPTIONS, 60, delete_while_inactive=True
+        ),
+        words=Words("Inactive topics"),
+        about="Which topics that nobody uses are deleted, and when.",
+        group=_KEEPING,
     )
-    inactive_topics: InactiveTopicPolicies | None = at(
-        "inactive_topic_policies", topic="inactiveTopicPolicies"
-    )
-    subscription_auth_mode: SubscriptionAuthMode | None = at("subscription_auth_mode")
-    producers_per_topic_max: int | None = at("max_producers_per_topic", topic="maxProducerPerTopic")
-    consumers_per_topic_max: int | None = at("max_consumers_per_topic", topic="maxConsumerPerTopic")
-    consumers_per_subscription_max: int | None = at(
-        "max_consumers_per_subscription", topic="maxConsumersPerSubscription"
-    )
-    unacked_per_consumer_max: int | None = at(
-        "max_unacked_messages_per_consumer", topic="maxUnackedMessagesOnConsumer"
-    )
-    unacked_per_subscription_max: int | None = at(
-        "max_unacked_messages_per_subscription", topic="maxUnackedMessagesOnSubscription"
-    )
-    subscriptions_per_topic_max: int | None = at(
-        "max_subscriptions_per_topic", topic="maxSubscriptionsPerTopic"
-    )
-    topics_per_namespace_max: int | None = at("max_topics_per_namespace")
-    compaction_threshold_bytes: int | None = at("compaction_threshold", topic="compactionThreshold")
-    offload_threshold_bytes: int | None = at("offload_threshold", acts=False)
-    offload_threshold_s: int | None = at("offload_threshold_in_seconds", acts=False)
-    offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms", acts=False)
-    offload: OffloadPolicies | None = at("offload_policies", topic="offloadPolicies")
-    schema_auto_update: SchemaAutoUpdate | None = at("schema_auto_update_compatibility_strategy")
-    schema_compatibility: SchemaCompatibilityStrategy | None = at(
-        "schema_compatibility_strategy", topic="schemaCompatibilityStrategy"
-    )
-    schema_auto_update_allowed: bool | None = at("is_allow_auto_update_schema")
-    schema_validation_enforced: bool | None = at(
-        "schema_validation_enforced", topic="schemaValidationEnforced"
-    )
-    subscription_types: tuple[str, ...] | None = at(
-        "subscription_types_enabled", topic="subscriptionTypesEnabled"
-    )
-    metric_properties: tuple[str, ...] | None = at(
-        "allowed_topic_properties_for_metrics", acts=False
-    )
-    properties: Mapping[str, str] | None = at("properties")
-    resource_group: str | None = at("resource_group_name")
-    migrated: bool | None = at("migrated", acts=False)
-    dispatch_pauses_on_ack_state: bool | None = at(
-        "dispatcherPauseOnAckStatePersistentEnabled",
-        topic="dispatcherPauseOnAckStatePersistentEnabled",
+    persistence: PersistencePolicies | None = policy(
+        Endpoint("persistence", "persistence"),
+        Endpoint("persistence", "persistence", applies=True),
         acts=False,
+        refusal=400,
+        default=PersistencePolicies(1, 1, 1, 1.0),
+        words=Words("Persistence"),
+        about="Kept for Pulsar's tools; this broker syncs to its own disk.",
+        group=_KEEPING,
     )
-    entry_filters: EntryFilters | None = at("entryFilters", topic="entryFilters", acts=False)
-    message_size_max: int | None = of_topics("maxMessageSize")
-    shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics", acts=False)
-    of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")
+    delayed_delivery: DelayedDeliveryPolicies | None = policy(
+        Endpoint("delayed_delivery_policies", "delayedDelivery", superuser=True),
+        Endpoint("delayedDeliveryPolicies", "delayedDelivery", applies=True),
+        words=Words("Delayed delivery"),
+        about="Whether Shared and Key_Shared hold messages back until they are due.",
+        group=_DELIVERY,
+    )
+    deduplication: bool | None = policy(
+        Endpoint("deduplicationEnabled", "deduplication"),
+        Endpoint("deduplicationEnabled", "deduplicationEnabled", applies=True),
+        default=False,
+        words=Words("Deduplication"),
+        about="What a producer sends again is not stored again.",
+        group=_DELIVERY,
+    )
+    deduplication_snapshot_interval_s: int | None = policy(
+        Endpoint(
+            "deduplicationSnapshotIntervalSeconds",
+            "deduplicationSnapshotInterval",
+            negative="interval must be greater than or equal to 0",
+            null=None,
+            removable=False,
+        ),
+        Endpoint(
+            "deduplicationSnapshotIntervalSeconds",
+            "deduplicationSnapshotInterval",
+            negative="interval must be 0 or more",
+        ),
+        words=Words("Deduplication snapshots", "s", "never"),
+        about="How often sequence ids are saved.",
+        group=_DELIVERY,
+    )
+    subscription_types: tuple[str, ...] | None = policy(
+        Endpoint("subscription_types_enabled", "subscriptionTypesEnabled", unset=[], listed=True),
+        Endpoint("subscriptionTypesEnabled", "subscriptionTypesEnabled", unset=[]),
+        refusal=400,
+        words=Words(
+            "Types of subscriptions", options=tuple(each.printed for each in SubscriptionType)
+        ),
+        about="Which are allowed; none chosen means those of the broker.",
+        group=_DELIVERY,
+    )
+    dispatch_pauses_on_ack_state: bool | None = policy(
+        Endpoint(
+            "dispatcherPauseOnAckStatePersistentEnabled",
+            "dispatcherPauseOnAckStatePersistent",
+            unset=False,
+            removed=False,
+            nowhere=_NOWHERE,
+        ),
+        Endpoint(
+            "dispatcherPauseOnAckStatePersistentEnabled",
+            "dispatcherPauseOnAckStatePersistent",
+            unset=False,
+            applies=True,
+        ),
+        acts=False,
+        default=False,
+        words=Words("Pause on acknowledgements"),
+        about="Deliver no more while too many acknowledgements could not be stored.",
+        group=_DELIVERY,
+    )
+    entry_filters: EntryFilters | None = policy(
+        Endpoint("entryFilters", "entryFilters"),
+        Endpoint("entryFilters", "entryFilters", applies=True),
+        acts=False,
+        refusal=400,
+        default=EntryFilters(),
+        group="",  # No filter can be named: this broker has none.
+    )
+    publish_rate: PublishRate | None = policy(
+        Endpoint("publishMaxMessageRate", "publishRate", CLUSTER),
+        Endpoint("publishRate", "publishRate", unset_status=204),
+        words=Words("Publishing"),
+        about="Messages and bytes published to a topic in a second.",
+        group=_RATES,
+    )
+    dispatch_rate: DispatchRate | None = policy(
+        Endpoint("topicDispatchRate", "dispatchRate", CLUSTER),
+        Endpoint("dispatchRate", "dispatchRate", applies=True),
+        default=_NO_RATE,
+        words=Words("Delivery from a topic"),
+        about="Messages and bytes delivered from a topic in a period.",
+        group=_RATES,
+    )
+    cluster_dispatch_rate: DispatchRate | None = policy(
+        Endpoint("clusterDispatchRate", part=CLUSTER), acts=False
+    )
+    subscription_dispatch_rate: DispatchRate | None = policy(
+        Endpoint("subscriptionDispatchRate", "subscriptionDispatchRate", CLUSTER),
+        Endpoint("subscriptionDispatchRate", "subscriptionDispatchRate", applies=True),
+        default=_NO_RATE,
+        words=Words("Delivery to a subscription"),
+        about="The same for each of its subscriptions.",
+        group=_RATES,
+    )
+    replicator_dispatch_rate: DispatchRate | None = policy(
+        Endpoint("replicatorDispatchRate", "replicatorDispatchRate", CLUSTER, nowhere=_NOWHERE),
+        Endpoint("replicatorDispatchRate", "replicatorDispatchRate", applies=True),
+        acts=False,
+        default=_NO_RATE,
+        words=Words("Delivery to other clusters"),
+        about="Kept for Pulsar's tools; nothing is replicated.",
+        group=_RATES,
+    )
+    subscribe_rate: SubscribeRate | None = policy(
+        Endpoint("clusterSubscribeRate", "subscribeRate", CLUSTER),
+        Endpoint("subscribeRate", "subscribeRate", applies=True),
+        default=SubscribeRate(period_s=30),
+        words=Words("Subscribing"),
+        about="How often one consumer may subscribe in a period.",
+        group=_RATES,
+    )
+    latency_stats_sample_rate: Mapping[str, int] | None = policy(
+        Endpoint("latency_stats_sample_rate", unset={}, listed=True), acts=False
+    )
+    topics_per_namespace_max: int | None = _limit(
+        "Topics", Endpoint("max_topics_per_namespace", "maxTopicsPerNamespace", unset=0)
+    )
+    producers_per_topic_max: int | None = _limit(
+        "Producers of a topic",
+        Endpoint("max_producers_per_topic", "maxProducersPerTopic"),
+        Endpoint("maxProducerPerTopic", "maxProducers", applies=True),
+    )
+    consumers_per_topic_max: int | None = _limit(
+        "Consumers of a topic",
+        Endpoint("max_consumers_per_topic", "maxConsumersPerTopic"),
+        Endpoint("maxConsumerPerTopic", "maxConsumers", applies=True),
+    )
+    subscriptions_per_topic_max: int | None = _limit(
+        "Subscriptions of a topic",
+        Endpoint("max_subscriptions_per_topic", "maxSubscriptionsPerTopic"),
+        Endpoint("maxSubscriptionsPerTopic", "maxSubscriptionsPerTopic", unset_status=204),
+    )
+    consumers_per_subscription_max: int | None = _limit(
+        "Consumers of a subscription",
+        Endpoint("max_consumers_per_subscription", "maxConsumersPerSubscription"),
+        Endpoint(
+            "maxConsumersPerSubscription",
+            "maxConsumersPerSubscription",
+            unset_status=204,
+            negative="Invalid value for maxConsumersPerSubscription",
+        ),
+    )
+    unacked_per_consumer_max: int | None = _limit(
+        "Unacknowledged messages of a consumer",
+        Endpoint("max_unacked_messages_per_consumer", "maxUnackedMessagesPerConsumer"),
+        Endpoint(
+            "maxUnackedMessagesOnConsumer",
+            "maxUnackedMessagesOnConsumer",
+            negative=_UNACKED,
+            applies=True,
+        ),
+    )
+    unacked_per_subscription_max: int | None = _limit(
+        "Unacknowledged messages of a subscription",
+        Endpoint("max_unacked_messages_per_subscription", "maxUnackedMessagesPerSubscription"),
+        Endpoint(
+            "maxUnackedMessagesOnSubscription",
+            "maxUnackedMessagesOnSubscription",
+            negative=_UNACKED,
+            applies=True,
+        ),
+    )
+    message_size_max: int | None = policy(
+        topic=Endpoint(
+            "maxMessageSize",
+            "maxMessageSize",
+            unset_status=204,
+            negative="topic-level maxMessageSize must be greater than or equal to 0 and must be "
+            "smaller than that in the broker-level",
+        ),
+        maximum="message_size_max",
+        words=Words("Message size", "bytes", "nothing"),
+        about="A larger send is refused.",
+        group=_LIMITS,
+    )
+    auto_topic_creation: AutoTopicCreationOverride | None = policy(
+        Endpoint("autoTopicCreationOverride", "autoTopicCreation"),
+        words=Words("Topics by using them"),
+        about="Whether a client creates a topic by using it.",
+        group=_CREATION,
+    )
+    auto_subscription_creation: AutoSubscriptionCreationOverride | None = policy(
+        Endpoint("autoSubscriptionCreationOverride", "autoSubscriptionCreation"),
+        Endpoint("autoSubscriptionCreationOverride", "autoSubscriptionCreation", applies=True),
+        words=Words("Subscriptions by using them"),
+        about="Whether a consumer creates its subscription.",
+        group=_CREATION,
+    )
+    encryption_required: bool | None = policy(
+        Endpoint("encryption_required", "encryptionRequired", unset=False, listed=True),
+        refusal=400,
+        words=Words("Encryption required"),
+        about="Producers must encrypt.",
+        group=_CREATION,
+    )
+    schema_compatibility: SchemaCompatibilityStrategy | None = policy(
+        Endpoint(
+            "schema_compatibility_strategy",
+            "schemaCompatibilityStrategy",
+            unset="UNDEFINED",
+            listed=True,
+            method="PUT",
+            removable=False,
+        ),
+        Endpoint(
+            "schemaCompatibilityStrategy",
+            "schemaCompatibilityStrategy",
+            method="PUT",
+            applies=True,
+        ),
+        words=Words("Schema compatibility", options=(*SchemaCompatibilityStrategy, "UNDEFINED")),
+        about="Which new schema a topic takes.",
+        group=_CREATION,
+    )
+    schema_auto_update: SchemaAutoUpdate | None = policy(
+        Endpoint(
+            "schema_auto_update_compatibility_strategy",
+            "schemaAutoUpdateCompatibilityStrategy",
+            unset_status=204,
+            method="PUT",
+            removable=False,
+        ),
+        words=Words("Schema compatibility, older"),
+        about="It holds where no schema compatibility is set.",
+        group=_CREATION,
+    )
+    schema_auto_update_allowed: bool | None = policy(
+        Endpoint(
+            "is_allow_auto_update_schema",
+            "isAllowAutoUpdateSchema",
+            unset=True,
+            listed=True,
+            removable=False,
+        ),
+        words=Words("Producers bring schemas"),
+        about="Whether producers may bring a topic a new schema.",
+        group=_CREATION,
+    )
+    schema_validation_enforced: bool | None = policy(
+        Endpoint(
+            "schema_validation_enforced",
+            "schemaValidationEnforced",
+            unset=False,
+            listed=True,
+            removable=False,
+            applies=True,
+        ),
+        Endpoint(
+            "schemaValidationEnforced",
+            "schemaValidationEnforced",
+            unset=False,
+            removable=False,
+            applies=True,
+        ),
+        words=Words("Schema required"),
+        about="Topics with a schema refuse producers without one.",
+        group=_CREATION,
+    )
+    offload: OffloadPolicies | None = policy(
+        Endpoint("offload_policies"), Endpoint("offloadPolicies")
+    )
+    offload_threshold_bytes: int | None = policy(
+        Endpoint("offload_threshold", unset=-1, listed=True), acts=False
+    )
+    offload_threshold_s: int | None = policy(
+        Endpoint("offload_threshold_in_seconds", unset=-1, listed=True), acts=False
+    )
+    offload_deletion_lag_ms: int | None = policy(Endpoint("offload_deletion_lag_ms"), acts=False)
+    subscription_auth_mode: SubscriptionAuthMode | None = policy(
+        Endpoint("subscription_auth_mode", unset="None", listed=True)
+    )
+    metric_properties: tuple[str, ...] | None = policy(
+        Endpoint("allowed_topic_properties_for_metrics"), acts=False
+    )
+    properties: Mapping[str, str] | None = policy(Endpoint("properties", unset={}, listed=True))
+    resource_group: str | None = policy(Endpoint("resource_group_name"))
+    migrated: bool | None = policy(Endpoint("migrated", unset=False, listed=True), acts=False)
+    shadow_topics: tuple[str, ...] | None = policy(topic=Endpoint("shadowTopics"), acts=False)
+    of_subscriptions: Mapping[str, SubscriptionPolicies] | None = policy(
+        topic=Endpoint("subscriptionPolicies")
+    )
     # Only the broker has these.
     key_shared_enabled: bool | None = None
     producers_per_address_max: int | None = None
@@ -185,8 +454,8 @@ class Policies:
             if hasattr(value, "check"):
                 value.check()
             elif name.endswith("_max") and value < 0:
-                raise InvalidValue(f"{json_name(name)} must be 0 or more")
-        known = [each.printed for each in SubscriptionType]
+                raise InvalidValue(f"{ROWS[name].json_name} must be 0 or more")
+        known = ROWS["subscription_types"].words.options
         for word in self.subscription_types or ():
             if word not in known:
                 raise InvalidValue(f"Unknown subscription type {word}: use {', '.join(known)}")
@@ -195,31 +464,8 @@ class Policies:
 NO_POLICIES: Final = Policies()
 
 
-class Place(NamedTuple):
-    """A policy that a level may set: its name, its type, and where the JSON has it."""
-
-    name: str
-    kind: Any
-    at: At
-
-
-PLACES: Final = {
-    level: tuple(
-        Place(each.name, each.type, each.metadata[level])
-        for each in fields(Policies)
-        if level in each.metadata
-    )
-    for level in (Level.NAMESPACE, Level.TOPIC)
-}
-"""The policies that a namespace may set, and those that a topic may."""
-IN_FORCE: Final = frozenset(each.name for each in fields(Policies) if each.metadata.get(_ACTS))
-"""The policies that this broker applies; any other is kept and shown, and an administrator told."""
-
-
-def json_name(policy: str) -> str:
-    """What Pulsar's JSON calls a policy: a namespace's, where namespaces have it."""
-    places = chain(PLACES[Level.NAMESPACE], PLACES[Level.TOPIC])
-    return next(place.at.key for place in places if place.name == policy)
+ROWS: Final[Mapping[str, PolicyRow]] = rows_of(fields(Policies))
+"""The policies that namespaces and topics may set, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,39 +3,25 @@
 A record keeps what this version does not know of, and what it was given for other clusters.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue, Refused
 from magnetar.model import policy_values as values
 from magnetar.model.bundles import BUNDLES_DEFAULT, Bundles
-from magnetar.model.policies import CLUSTER, NO_POLICIES, PLACES, At, Level, Policies
+from magnetar.model.policies import NO_POLICIES, ROWS, Policies
+from magnetar.model.policy_rows import CLUSTER, Endpoint, Level, PolicyRow
 from magnetar.model.records import Json
 
 # What Pulsar shows of a namespace without settings; other keys are left out until they are set.
 _SHOWN: Final[Json] = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "allowed_clusters": [],
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
+    **{
+        row.namespace.key: {} if row.namespace.part else row.namespace.unset
+        for row in ROWS.values()
+        if row.namespace is not None and (row.namespace.part or row.namespace.listed)
+    },
     "deleted": False,
-    "encryption_required": False,
-    "subscription_auth_mode": "None",
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "is_allow_auto_update_schema": True,
-    "schema_validation_enforced": False,
-    "subscription_types_enabled": [],
-    "properties": {},
-    "migrated": False,
 }
 
 
@@ -44,15 +30,15 @@ def policies_in(value: Json, cluster: str) -> Policies:
 
     A value that Pulsar shows by default counts as not set.
     """
-    return _read(value, Level.NAMESPACE, cluster, _SHOWN)
+    return _read(value, Level.NAMESPACE, cluster)
 
 
 def unread_parts(value: Json, cluster: str) -> list[str]:
     """Keys of a namespace's JSON that have parts for other clusters or of unknown kinds."""
     read: dict[str, set[str]] = {}
-    for _, _, place in PLACES[Level.NAMESPACE]:
-        if place.part is not None:
-            read.setdefault(place.key, set()).add(_part(place, cluster))
+    for _, at in _at(Level.NAMESPACE):
+        if at.part is not None:
+            read.setdefault(at.key, set()).add(_part(at, cluster))
     return [key for key, parts in read.items() if (value.get(key) or {}).keys() - parts]
 
 
@@ -140,17 +126,25 @@ def _changed(policies: Policies, whose: str, changed: Mapping[str, Any]) -> Poli
     return found
 
 
-def _read(value: Json, level: Level, cluster: str = "", shown: Mapping[str, Any] = {}) -> Policies:
+def _at(level: Level) -> Iterator[tuple[PolicyRow, Endpoint]]:
+    """The policies that a level may set."""
+    for row in ROWS.values():
+        endpoint = row.at(level)
+        if endpoint is not None:
+            yield row, endpoint
+
+
+def _read(value: Json, level: Level, cluster: str = "") -> Policies:
     """The policies in a JSON, but for those with the value that is shown where nothing is set."""
     found = {}
-    for name, kind, place in PLACES[level]:
-        sent = _holder(value, place).get(_part(place, cluster))
-        default = None if place.part else shown.get(place.key)
+    for row, at in _at(level):
+        sent = _holder(value, at).get(_part(at, cluster))
+        default = at.unset if at.listed else None
         if sent in (None, [], {}, default):
             continue
-        policy = values.from_json(kind, sent, place.key)
-        if default is None or policy != values.from_json(kind, default, place.key):
-            found[name] = policy
+        policy = values.from_json(row.kind, sent, at.key)
+        if default is None or policy != values.from_json(row.kind, default, at.key):
+            found[row.name] = policy
     return Policies(**found)
 
 
@@ -159,32 +153,32 @@ def _written(
 ) -> Json:
     """A JSON that was read, with the policies that have changed since."""
     written = dict(stored)
-    for name, _, place in PLACES[level]:
-        value = getattr(policies, name)
-        if value != getattr(before, name):
-            _write(written, place, _part(place, cluster), values.to_json(value))
+    for row, at in _at(level):
+        value = getattr(policies, row.name)
+        if value != getattr(before, row.name):
+            _write(written, at, _part(at, cluster), values.to_json(value))
     return written
 
 
-def _holder(value: Json, place: At) -> Json:
+def _holder(value: Json, at: Endpoint) -> Json:
     """The object that has a policy as one of its items."""
-    if place.part is None:
+    if at.part is None:
         return value
-    holder = value.get(place.key) or {}
+    holder = value.get(at.key) or {}
     if not isinstance(holder, dict):
-        raise InvalidValue(f"{place.key} is a JSON {type(holder).__name__}, not an object")
+        raise InvalidValue(f"{at.key} is a JSON {type(holder).__name__}, not an object")
     return holder
 
 
-def _part(place: At, cluster: str) -> str:
-    return cluster if place.part == CLUSTER else place.part or place.key
+def _part(at: Endpoint, cluster: str) -> str:
+    return cluster if at.part == CLUSTER else at.part or at.key
 
 
-def _write(value: Json, place: At, part: str, item: Any) -> None:
-    """Put a policy in its place in the JSON; None takes it away."""
-    holder = value if place.part is None else value.setdefault(place.key, {})
-    if place.part is not None:
-        holder = value[place.key] = dict(holder)
+def _write(value: Json, at: Endpoint, part: str, item: Any) -> None:
+    """Put a policy where the JSON has it; None takes it away."""
+    holder = value if at.part is None else value.setdefault(at.key, {})
+    if at.part is not None:
+        holder = value[at.key] = dict(holder)
     if item is None:
         holder.pop(part, None)
     else:

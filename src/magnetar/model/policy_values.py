@@ -1,8 +1,8 @@
 """The values of policies, to Pulsar's JSON and back. Pure.
 
 Each field has, beside its type, the name that Pulsar's JSON gives it, and then older names that
-Pulsar still reads. A field that the JSON leaves out has its default; keys without a field are
-ignored here.
+Pulsar still reads; ``Words`` are for people. A field that the JSON leaves out has its default; keys
+without a field are ignored here.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +14,21 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_
 
 from magnetar.errors import InvalidValue
 from magnetar.model import jackson
+
+
+class Words(NamedTuple):
+    """How people are shown a value."""
+
+    label: str = ""
+    unit: str = ""  # Of a number: s, ms, min, MB or bytes.
+    zero: str = ""  # What 0 means, in a word or two.
+    options: tuple[str, ...] = ()  # A text is one of these, a list has some of them.
+
+
+_NO_LIMIT: Final = "no limit"
+_MESSAGES: Final = Words("Messages", zero=_NO_LIMIT)
+_BYTES: Final = Words("Bytes", "bytes", _NO_LIMIT)
+_PERIOD: Final = Words("In a period of", "s")
 
 
 class BacklogQuotaPolicy(StrEnum):
@@ -42,8 +57,8 @@ class TopicKind(StrEnum):
 class RetentionPolicies:
     """How long and how much acknowledged messages are kept: -1 is no limit, 0 and 0 keep none."""
 
-    time_minutes: Annotated[int, "retentionTimeInMinutes"] = 0
-    size_mb: Annotated[int, "retentionSizeInMB"] = 0
+    time_minutes: Annotated[int, "retentionTimeInMinutes", Words("Time", "min", "nothing")] = 0
+    size_mb: Annotated[int, "retentionSizeInMB", Words("Size", "MB", "nothing")] = 0
 
     @property
     def time_s(self) -> int:
@@ -75,9 +90,9 @@ class RetentionPolicies:
 class BacklogQuota:
     """How large or old a backlog may grow (-1: no limit), and what happens then."""
 
-    limit_bytes: Annotated[int, "limitSize", "limit"] = 0
-    limit_time_s: Annotated[int, "limitTime"] = 0
-    policy: Annotated[BacklogQuotaPolicy | None, "policy"] = None
+    limit_bytes: Annotated[int, "limitSize", "limit", Words("Size", "bytes", _NO_LIMIT)] = 0
+    limit_time_s: Annotated[int, "limitTime", Words("Age", "s", _NO_LIMIT)] = 0
+    policy: Annotated[BacklogQuotaPolicy | None, "policy", Words("Then")] = None
 
     def check(self) -> None:
         """Raises InvalidValue."""
@@ -89,10 +104,12 @@ class BacklogQuota:
 class DispatchRate:
     """A limit on delivery in a period; 0 or less is no limit."""
 
-    messages: Annotated[int, "dispatchThrottlingRateInMsg"] = 0
-    size_bytes: Annotated[int, "dispatchThrottlingRateInByte"] = 0
-    relative_to_publish_rate: Annotated[bool, "relativeToPublishRate"] = False
-    period_s: Annotated[int, "ratePeriodInSecond"] = 0
+    messages: Annotated[int, "dispatchThrottlingRateInMsg", _MESSAGES] = 0
+    size_bytes: Annotated[int, "dispatchThrottlingRateInByte", _BYTES] = 0
+    relative_to_publish_rate: Annotated[
+        bool, "relativeToPublishRate", Words("Over and above what is published")
+    ] = False
+    period_s: Annotated[int, "ratePeriodInSecond", _PERIOD] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,26 +123,28 @@ class SubscriptionPolicies:
 class PublishRate:
     """A limit on publishing in a second; 0 or less is no limit."""
 
-    messages: Annotated[int, "publishThrottlingRateInMsg"] = -1
-    size_bytes: Annotated[int, "publishThrottlingRateInByte"] = -1
+    messages: Annotated[int, "publishThrottlingRateInMsg", _MESSAGES] = -1
+    size_bytes: Annotated[int, "publishThrottlingRateInByte", _BYTES] = -1
 
 
 @dataclass(frozen=True, slots=True)
 class SubscribeRate:
     """How often a consumer may subscribe in a period; 0 or less is no limit."""
 
-    per_consumer: Annotated[int, "subscribeThrottlingRatePerConsumer"] = 0
-    period_s: Annotated[int, "ratePeriodInSecond"] = 0
+    per_consumer: Annotated[
+        int, "subscribeThrottlingRatePerConsumer", Words("Times", zero=_NO_LIMIT)
+    ] = 0
+    period_s: Annotated[int, "ratePeriodInSecond", _PERIOD] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PersistencePolicies:
     """How many bookies store a ledger, and how often a cursor's mark-delete is written."""
 
-    ensemble: Annotated[int, "bookkeeperEnsemble"] = 0
-    write_quorum: Annotated[int, "bookkeeperWriteQuorum"] = 0
-    ack_quorum: Annotated[int, "bookkeeperAckQuorum"] = 0
-    marks_per_s: Annotated[float, "managedLedgerMaxMarkDeleteRate"] = 0.0
+    ensemble: Annotated[int, "bookkeeperEnsemble", Words("Ensemble")] = 0
+    write_quorum: Annotated[int, "bookkeeperWriteQuorum", Words("Write quorum")] = 0
+    ack_quorum: Annotated[int, "bookkeeperAckQuorum", Words("Ack quorum")] = 0
+    marks_per_s: Annotated[float, "managedLedgerMaxMarkDeleteRate", Words("Marks a second")] = 0.0
 
     def check(self) -> None:
         """Raises InvalidValue."""
@@ -142,27 +161,31 @@ class PersistencePolicies:
 class InactiveTopicPolicies:
     """When an unused topic is deleted."""
 
-    delete_mode: Annotated[InactiveTopicDeleteMode | None, "inactiveTopicDeleteMode"] = None
-    inactive_s_max: Annotated[int, "maxInactiveDurationSeconds"] = 0
-    delete_while_inactive: Annotated[bool, "deleteWhileInactive"] = False
+    delete_mode: Annotated[
+        InactiveTopicDeleteMode | None, "inactiveTopicDeleteMode", Words("Those with")
+    ] = None
+    inactive_s_max: Annotated[int, "maxInactiveDurationSeconds", Words("After", "s")] = 0
+    delete_while_inactive: Annotated[bool, "deleteWhileInactive", Words("Delete them")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class DelayedDeliveryPolicies:
     """Whether and how exactly delivery can be delayed; a delay of 0 or less is no limit."""
 
-    tick_ms: Annotated[int, "tickTime"] = 0
-    active: Annotated[bool, "active"] = False
-    delay_ms_max: Annotated[int, "maxDeliveryDelayInMillis"] = 0
+    tick_ms: Annotated[int, "tickTime", Words("How exactly", "ms")] = 0
+    active: Annotated[bool, "active", Words("On")] = False
+    delay_ms_max: Annotated[
+        int, "maxDeliveryDelayInMillis", Words("Longest delay", "ms", _NO_LIMIT)
+    ] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AutoTopicCreationOverride:
     """Whether a client creates a topic by using it, and of which kind."""
 
-    allowed: Annotated[bool, "allowAutoTopicCreation"] = False
-    kind: Annotated[str | None, "topicType"] = None
-    partitions: Annotated[int | None, "defaultNumPartitions"] = None
+    allowed: Annotated[bool, "allowAutoTopicCreation", Words("Allowed")] = False
+    kind: Annotated[str | None, "topicType", Words("As", options=tuple(TopicKind))] = None
+    partitions: Annotated[int | None, "defaultNumPartitions", Words("Partitions")] = None
 
     def check(self) -> None:
         """Raises InvalidValue."""
@@ -196,7 +219,7 @@ class AutoTopicCreationOverride:
 class AutoSubscriptionCreationOverride:
     """Whether a client creates a durable subscription by subscribing."""
 
-    allowed: Annotated[bool, "allowAutoSubscriptionCreation"] = False
+    allowed: Annotated[bool, "allowAutoSubscriptionCreation", Words("Allowed")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,20 +256,26 @@ class AuthPolicies:
 
 
 class Field(NamedTuple):
-    """A field of a value: its name here, its name in JSON, its type, older names in JSON."""
+    """A field of a value."""
 
     name: str
-    key: str
+    key: str  # Its name in JSON.
     kind: Any
-    old_keys: tuple[str, ...] = ()
+    old_keys: tuple[str, ...] = ()  # Older names in JSON.
+    words: Words = Words()
 
 
 @cache
 def fields_of(value: type[object]) -> tuple[Field, ...]:
     """The fields of a value's class, in its order."""
     hints = get_type_hints(value, include_extras=True)
-    given = ((name, get_args(hint)) for name, hint in hints.items())
-    return tuple(Field(name, key, kind, tuple(old)) for name, (kind, key, *old) in given)
+    found = []
+    for name, hint in hints.items():
+        kind, key, *more = get_args(hint)
+        old_keys = tuple(each for each in more if isinstance(each, str))
+        words = next((each for each in more if isinstance(each, Words)), Words(key))
+        found.append(Field(name, key, kind, old_keys, words))
+    return tuple(found)
 
 
 def from_json(kind: Any, value: Any, what: str) -> Any:

@@ -2,7 +2,8 @@ import pytest
 
 from magnetar.errors import InvalidValue
 from magnetar.model.offload_policies import DRIVERS, OffloadPlace, OffloadPolicies
-from magnetar.model.policies import Combined, Level, Policies, combine
+from magnetar.model.policies import Combined, Policies, combine
+from magnetar.model.policy_rows import Level
 from magnetar.model.policy_values import from_json, to_json
 
 

@@ -4,14 +4,12 @@ from hypothesis import strategies as st
 
 from magnetar.errors import InvalidValue
 from magnetar.model.policies import (
-    IN_FORCE,
-    PLACES,
+    ROWS,
     Combined,
-    Level,
     Policies,
     combine,
-    json_name,
 )
+from magnetar.model.policy_rows import Level
 from magnetar.model.policy_values import (
     BacklogQuota,
     DispatchRate,
@@ -36,10 +34,8 @@ def test_combining_is_associative(a, b, c):
 
 
 def test_the_field_of_a_policy_says_whether_it_acts():
-    stored = {place.name for places in PLACES.values() for place in places}
-    assert stored > IN_FORCE
-    assert "retention" in IN_FORCE
-    assert {"persistence", "migrated", "shadow_topics"}.isdisjoint(IN_FORCE)
+    assert ROWS["retention"].acts
+    assert not any(ROWS[name].acts for name in ("persistence", "migrated", "shadow_topics"))
 
 
 def test_an_empty_list_leaves_a_policy_to_the_level_below():
@@ -107,5 +103,5 @@ def test_a_subscriptions_own_rate_is_stronger_than_its_topics():
 
 
 def test_administrators_know_a_policy_by_its_name_in_json():
-    assert json_name("retention") == "retention_policies"
-    assert json_name("dispatch_rate") == "topicDispatchRate"
+    assert ROWS["retention"].json_name == "retention_policies"
+    assert ROWS["dispatch_rate"].json_name == "topicDispatchRate"

@@ -243,7 +243,9 @@ class PolicySettings:
         same = {field.name for field in fields(self)} & set(Policies.__slots__)
         return Policies(
             auto_topic_creation=AutoTopicCreationOverride(
-                self.auto_topics, self.auto_topic_kind, self.auto_partitions
+                self.auto_topics,
+                self.auto_topic_kind,
+                self.auto_partitions if self.auto_topic_kind == "partitioned" else None,
             ),
             auto_subscription_creation=AutoSubscriptionCreationOverride(self.auto_subscriptions),
             delayed_delivery=DelayedDeliveryPolicies(

@@ -17,7 +17,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
-from magnetar.model.policies import IN_FORCE
+from magnetar.model.policies import ROWS
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -212,7 +212,7 @@ async def open_bench():
         shared_rates=None,
         **asked,
     ):
-        limits = {name: value for name, value in asked.items() if name in IN_FORCE}
+        limits = {name: value for name, value in asked.items() if name in ROWS}
         settings = {name: value for name, value in asked.items() if name not in limits}
         tasks = Tasks("bench")
         clock = clock or SystemClock()
@@ -262,7 +262,7 @@ async def open_passing():
     topics = []
 
     def open_one(clock=None, shared_rates=None, **asked):
-        limits = {name: value for name, value in asked.items() if name in IN_FORCE}
+        limits = {name: value for name, value in asked.items() if name in ROWS}
         settings = {name: value for name, value in asked.items() if name not in limits}
         topic = NonPersistentTopic(
             TopicName.parse("non-persistent://public/default/t"),

@@ -9,6 +9,7 @@ from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
+from magnetar.model.policies import ROWS
 from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -16,7 +17,11 @@ from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Query, Route, reads
 
 _SIZE: Final = "destination_storage"
-_POLICIES: Final = {_SIZE: "backlog_quota_size", "message_age": "backlog_quota_age"}
+_POLICIES: Final = {
+    str(row.namespace.part): row.name
+    for row in ROWS.values()
+    if row.namespace is not None and row.namespace.path == "backlogQuota"
+}
 _NO_LIMIT: Final = BacklogQuota(-1, -1, BacklogQuotaPolicy.HOLD)
 _OLD_KEY: Final = "limit"  # Pulsar shows it, beside limitSize.
 

@@ -18,7 +18,7 @@ from magnetar.model import jackson
 from magnetar.model.bundles import Bundles
 from magnetar.model.names import DOMAINS, NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.offload_policies import OffloadPolicies
-from magnetar.model.policies import IN_FORCE, Policies, json_name
+from magnetar.model.policies import ROWS, Policies
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.system_topics import is_hidden
@@ -183,9 +183,9 @@ async def _policies(
 def _without_effect(policies: Policies, cluster: str) -> list[str]:
     """What is kept of a namespace's policies, and not acted on."""
     given = policies.given()
-    strange = [name for name, value in given.items() if name not in IN_FORCE and value not in _OFF]
+    strange = [name for name, value in given.items() if not ROWS[name].acts and value not in _OFF]
     strange += [name for name in CLUSTERS if set(given.get(name, ())) - {cluster}]
-    return [json_name(name) for name in strange]
+    return [ROWS[name].json_name for name in strange]
 
 
 def check_here(cluster: str, clusters: list[str] | None) -> None:

@@ -14,7 +14,7 @@ from magnetar.broker.settings.setting import MIB
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
 from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies
-from magnetar.model.policies import Level
+from magnetar.model.policy_rows import Level
 from magnetar.model.position import EARLIEST
 from magnetar.model.process_status import ProcessStatus
 from magnetar.rest import arguments

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS, REFUSED, Offer, PolicyRow
+from magnetar.broker.admin.policy_shapes import shape_of
 from magnetar.broker.admin.routes import backlog_quotas, subscription_dispatch_rate
 from magnetar.broker.admin.routes.policy_scope import (
     APPLIED,
@@ -17,7 +17,8 @@ from magnetar.broker.admin.routes.policy_scope import (
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model import policy_values as values
-from magnetar.model.policies import IN_FORCE, Combined, schema_strategy
+from magnetar.model.policies import ROWS, Combined, schema_strategy
+from magnetar.model.policy_rows import REFUSED, Endpoint, Level, PolicyRow
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
@@ -25,38 +26,38 @@ from magnetar.rest.router import Query, Route
 
 
 async def get(
-    scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: AdminServices, request: Request
 ) -> Reply:
     try:
         found = getattr(await scope.own(admin, request), row.name)
     except NamespaceNotFound as error:
-        raise NamespaceNotFound(offer.nowhere or str(error)) from None
-    if offer.applies and request.flag("applied"):
+        raise NamespaceNotFound(at.nowhere or str(error)) from None
+    if at.applies and request.flag("applied"):
         found = _holding(row, await scope.combined(admin, request))
     if found is not None:
         return shown(values.to_json(found))
-    return Reply(offer.unset_status) if offer.unset is None else shown(offer.unset)
+    return Reply(at.unset_status) if at.unset is None else shown(at.unset)
 
 
 async def change(
-    scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: AdminServices, request: Request
 ) -> Reply:
-    value = _value(row, offer, request)
+    value = _value(row, at, request)
     if row.maximum and value > getattr(admin, row.maximum):
-        raise Rejection(row.refusal, offer.negative)
+        raise Rejection(row.refusal, at.negative)
     await scope.own(admin, request)
     try:
         await scope.change(admin, request, **{row.name: value})
     except InvalidValue as error:
         raise Rejection(row.refusal, str(error)) from None
-    return done(() if row.name in IN_FORCE or value is None else (offer.path,))
+    return done(() if row.acts or value is None else (at.path,))
 
 
 async def remove(
-    scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: AdminServices, request: Request
 ) -> Reply:
     await scope.own(admin, request)
-    await scope.change(admin, request, **{row.name: offer.removed})
+    await scope.change(admin, request, **{row.name: at.removed})
     return done()
 
 
@@ -74,62 +75,91 @@ def _holding(row: PolicyRow, combined: Combined) -> Any:
     return row.default if found is None else found
 
 
-def _value(row: PolicyRow, offer: Offer, request: Request) -> Any:
+async def get_all(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+    """All policies that can be set here, in groups: what holds, and who set it. Not in Pulsar."""
+    own, combined = await scope.own(admin, request), await scope.combined(admin, request)
+    groups: dict[str, list[Any]] = {}
+    for row in ROWS.values():
+        at = row.at(scope.level)
+        if at is None or not at.path or not row.group:
+            continue
+        value = _holding(row, combined)
+        if value is None and row.maximum:
+            value = getattr(admin, row.maximum)
+        level = combined.levels.get(row.name, Level.BROKER)
+        groups.setdefault(row.group, []).append(
+            {
+                "label": row.words.label or row.name.replace("_", " ").capitalize(),
+                "about": row.about,
+                "shape": shape_of(row.kind, row.words),
+                "value": values.to_json(value),
+                "level": level.name.lower(),
+                "method": at.method,
+                "path": f"{at.path}?backlogQuotaType={at.part}" if at.own_routes else at.path,
+                "parameter": at.parameter,
+                "removable": at.removable and getattr(own, row.name) is not None,
+            }
+        )
+    return shown([{"title": title, "policies": rows} for title, rows in groups.items()])
+
+
+def _value(row: PolicyRow, at: Endpoint, request: Request) -> Any:
     """The value that is asked for; None removes the policy, where Pulsar takes that."""
-    kind = KINDS[row.name]
-    if kind == int | None:
-        return _number(row, offer, request)
+    if row.kind == int | None:
+        return _number(row, at, request)
     try:
-        found = values.from_json(kind, arguments.body(request), offer.path)
+        found = values.from_json(row.kind, arguments.body(request), at.path)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
     return None if found == () else found
 
 
-def _number(row: PolicyRow, offer: Offer, request: Request) -> int | None:
+def _number(row: PolicyRow, at: Endpoint, request: Request) -> int | None:
     found: int | None
-    if offer.parameter:
-        found = arguments.parameter(request, offer.parameter)
-    elif offer.null is not REFUSED and request.body.strip() == b"null":
-        found = offer.null
+    if at.parameter:
+        found = arguments.parameter(request, at.parameter)
+    elif at.null is not REFUSED and request.body.strip() == b"null":
+        found = at.null
     else:
         found = arguments.number(request)
     if found is not None and found < 0:
-        raise Rejection(row.refusal, offer.negative or f"{offer.path} must be 0 or more")
+        raise Rejection(row.refusal, at.negative or f"{at.path} must be 0 or more")
     return found
 
 
 def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
-    offer = scope.offer(row)
-    if offer is not None:
-        path, access = f"{scope.path}/{offer.path}", offer.access
-        kind, query = KINDS[row.name], scope.query
+    at = row.at(scope.level)
+    if at is not None and at.path and not at.own_routes:
+        path, query = f"{scope.path}/{at.path}", scope.query
+        access = Access.SUPERUSER if at.superuser else Access.TENANT_ADMIN
         yield Route(
             "GET",
             path,
-            partial(get, scope, row, offer),
+            partial(get, scope, row, at),
             access=Access.TENANT_ADMIN,
-            query=(*query, APPLIED) if offer.applies else query,
-            answer=kind,
+            query=(*query, APPLIED) if at.applies else query,
+            answer=row.kind,
         )
         yield Route(
-            offer.verb,
+            at.method,
             path,
-            partial(change, scope, row, offer),
-            takes=() if offer.parameter else (JSON,),
+            partial(change, scope, row, at),
+            takes=() if at.parameter else (JSON,),
             access=access,
-            query=(*query, Query(offer.parameter, "integer")) if offer.parameter else query,
-            body=kind,
+            query=(*query, Query(at.parameter, "integer")) if at.parameter else query,
+            body=row.kind,
         )
-        if offer.removable:
-            removing = partial(remove, scope, row, offer)
+        if at.removable:
+            removing = partial(remove, scope, row, at)
             yield Route("DELETE", path, removing, access=access, query=query)
 
 
 def _routes() -> Iterator[Route]:
     yield from backlog_quotas.routes()
-    for row in POLICY_ROWS:
-        for scope in (NAMESPACE, *TOPICS):
+    for scope in (NAMESPACE, *TOPICS):
+        path = f"{scope.path}/policies"
+        yield Route("GET", path, partial(get_all, scope), access=Access.TENANT_ADMIN)
+        for row in ROWS.values():
             yield from _routes_of(scope, row)
     for topics in TOPICS:
         yield from subscription_dispatch_rate.routes(topics)

@@ -2,12 +2,12 @@
 
 from typing import Any, Final, Protocol
 
-from magnetar.broker.admin.policy_table import Offer, PolicyRow
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.model.policies import NO_POLICIES, Combined, Policies
+from magnetar.model.policy_rows import Level
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request
@@ -17,12 +17,10 @@ from magnetar.rest.router import Query
 class PolicyScope(Protocol):
     """One level of policies; ``path`` is what the paths of its routes begin with."""
 
+    level: Level
     path: str
     query: tuple[Query, ...]
     """What all of these read from the query."""
-
-    def offer(self, row: PolicyRow) -> Offer | None:
-        """How a policy is offered here, if it is."""
 
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         """What is set here. Raises NamespaceNotFound, TopicNotFound."""
@@ -38,11 +36,9 @@ APPLIED: Final = Query("applied", "boolean")
 
 
 class NamespaceScope:
+    level = Level.NAMESPACE
     path = "/admin/v2/namespaces/{tenant}/{namespace}"
     query: tuple[Query, ...] = ()
-
-    def offer(self, row: PolicyRow) -> Offer | None:
-        return row.namespace
 
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         return (await existing(admin, request)).policies
@@ -55,14 +51,12 @@ class NamespaceScope:
 
 
 class TopicScope:
+    level = Level.TOPIC
     query: tuple[Query, ...] = (Query("isGlobal", "boolean"),)
 
     def __init__(self, domain: str) -> None:
         self.path = f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}"
         self._domain = domain
-
-    def offer(self, row: PolicyRow) -> Offer | None:
-        return row.topic
 
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         topic = await self.topic(admin, request)

@@ -1,10 +1,10 @@
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.policy_table import POLICY_ROWS
 from magnetar.broker.settings.policies import PolicySettings
 from magnetar.model.names import TopicName
-from magnetar.model.policies import IN_FORCE
+from magnetar.model.policies import ROWS
+from magnetar.model.policy_rows import Level
 
 NAMESPACE = "/admin/v2/namespaces/public/default"
 ALL = "/admin/v2/persistent/public/default"
@@ -12,8 +12,14 @@ RETENTION = {"retentionTimeInMinutes": 10, "retentionSizeInMB": 20}
 
 
 NOT_TO_BE_SET = {"entry_filters"}
-NAMESPACE_ROWS = [row for row in POLICY_ROWS if row.namespace and row.name not in NOT_TO_BE_SET]
-TOPIC_ROWS = [row for row in POLICY_ROWS if row.topic and row.name not in NOT_TO_BE_SET]
+OFFERED = {
+    level: [
+        row
+        for row in ROWS.values()
+        if (at := row.at(level)) and at.path and not at.own_routes and row.name not in NOT_TO_BE_SET
+    ]
+    for level in (Level.NAMESPACE, Level.TOPIC)
+}
 RATE = {
     "dispatchThrottlingRateInMsg": 10,
     "dispatchThrottlingRateInByte": 1000,
@@ -53,7 +59,8 @@ SENT = {
 
 
 def test_what_is_in_force_can_be_set():
-    assert {row.name for row in POLICY_ROWS} >= IN_FORCE - {
+    offered = {row.name for rows in OFFERED.values() for row in rows}
+    assert offered >= {name for name, row in ROWS.items() if row.acts} - {
         "allowed_clusters",
         "auth",  # test_permissions.py, as is subscription_auth_mode
         "subscription_auth_mode",
@@ -71,25 +78,25 @@ async def set_shown_and_removed(world, row, offer, path):
     sent = SENT.get(row.name, 3)
     before = (await world.ask("GET", path)).text
     if not offer.parameter:
-        assert (await world.ask(offer.verb, path, sent)).status == 204
+        assert (await world.ask(offer.method, path, sent)).status == 204
     else:
-        assert (await world.ask(offer.verb, f"{path}?{offer.parameter}={sent}")).status == 204
+        assert (await world.ask(offer.method, f"{path}?{offer.parameter}={sent}")).status == 204
     assert (await world.ask("GET", path)).json == sent
     if offer.removable:
         assert (await world.ask("DELETE", path)).status == 204
     else:
         unset = b"null" if offer.unset is None else offer.unset
-        assert (await world.ask(offer.verb, path, unset)).status == 204
+        assert (await world.ask(offer.method, path, unset)).status == 204
     assert (await world.ask("GET", path)).text == before
 
 
-@pytest.mark.parametrize("row", NAMESPACE_ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", OFFERED[Level.NAMESPACE], ids=lambda row: row.name)
 async def test_a_policy_of_a_namespace_is_set_shown_and_removed(world, row):
     path = f"{NAMESPACE}/{row.namespace.path}"
     await set_shown_and_removed(world, row, row.namespace, path)
 
 
-@pytest.mark.parametrize("row", TOPIC_ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", OFFERED[Level.TOPIC], ids=lambda row: row.name)
 async def test_a_policy_of_a_topic_is_set_shown_and_removed(world, row):
     await world.topic("persistent://public/default/t")
     await set_shown_and_removed(world, row, row.topic, f"{ALL}/t/{row.topic.path}")

@@ -41,7 +41,7 @@ async function shownTab(tab, screen, rights, path) {
   switch (tab) {
     case "policies":
       if (rights.admin) return mayNot(rights.role, "see the policies", ADMINS);
-      return policiesCards(screen, { level: "namespace", path, namespacePath: path, refused: rights.admin });
+      return policiesCards(screen, { level: "namespace", path, refused: rights.admin });
     case "permissions":
       if (rights.admin) return mayNot(rights.role, "see the permissions", ADMINS);
       return permissionsCard(screen, { path, refused: rights.admin, subscriptions: true });

@@ -1,132 +1,80 @@
 // The policies of a namespace or a topic: their values, where each comes from, edited in place.
 
-import { find, get, remove, send } from "../api.js";
+import { get, remove, send } from "../api.js";
 import { h } from "../dom.js";
-import { each } from "../live.js";
-import { inWords, POLICY_GROUPS, settingInWords, word } from "../policies.js";
+import { inWords, word } from "../policies.js";
 import { remember } from "../router.js";
 import { ask } from "../ui/dialog.js";
-import { check, field, number, search, select } from "../ui/forms.js";
+import { check, field, number, search, select, text } from "../ui/forms.js";
 import { badge, button, card, notice } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 
-/**
- * Cards of all policies. ``level`` is "namespace" or "topic", whose policies are below ``path``; a topic's own are
- * over those of ``namespacePath``, and these over the broker's.
- */
-export async function policiesCards(screen, { level, path, namespacePath, refused }) {
+/** Cards of all policies. ``level`` is "namespace" or "topic", whose policies are below ``path``. */
+export async function policiesCards(screen, { level, path, refused }) {
+  const load = () => get(`${path}/policies`, { signal: screen.signal });
+  let groups;
   try {
-    await get(`${path}/retention`, { signal: screen.signal });
+    groups = await load();
   } catch (error) {
-    if (error.status !== 403) throw error;
+    if (![403, 405].includes(error.status)) throw error;
     return notice("warn", error.message);
   }
-  const settings = await find("brokers/configuration/runtime", { signal: screen.signal });
-  const offers = POLICY_GROUPS.map(([title, policies]) => [title, policies.filter((policy) => policy[level]).map((policy) => ({ policy, name: `${policy[level]} ${policy.quota ?? ""}` }))]);
-  const lists = new Map();
-
-  async function load(row) {
-    const { policy } = row;
-    if (level === "topic") {
-      const [own, applied, above] = await Promise.all([value(policy, "topic", path), applies(policy, path), policy.namespace && value(policy, "namespace", namespacePath)]);
-      row.own = own;
-      row.origin = own !== null ? "topic" : isSet(policy, above) ? "namespace" : "broker";
-      row.value = own ?? (isSet(policy, above) ? above : applied);
-    } else {
-      const own = await value(policy, "namespace", path);
-      row.own = isSet(policy, own) ? own : null;
-      row.origin = row.own === null ? "broker" : "namespace";
-      row.value = row.own;
-    }
-    row.broker = settings?.[policy.setting];
-    row.absent = row.value === undefined;
-  }
-
-  const shownValue = (row) => {
-    if (row.origin === "broker" && (row.value === null || row.value === undefined)) return h("span", { class: "muted" }, row.broker ? settingInWords(row.policy, String(row.broker)) : "the broker's default");
-    return inWords(row.policy.shape, row.value) || h("span", { class: "muted" }, "not set");
-  };
-  const ORIGINS = { topic: ["this topic", "accent"], namespace: [level === "namespace" ? "this namespace" : "namespace", level === "namespace" ? "accent" : ""], broker: ["broker", ""] };
+  const shownValue = ({ shape, value }) => inWords(shape, value) || h("span", { class: "muted" }, "not set");
+  const origin = (row) => badge(row.level === level ? `this ${level}` : row.level, { topic: "accent", namespace: level === "namespace" ? "accent" : "" }[row.level] ?? "");
+  let words = screen.query.get("find") ?? "";
 
   async function edit(row) {
-    const changed = await editPolicy(row, { level, path });
-    if (!changed || screen.signal.aborted) return;
-    await load(row);
-    lists.get(row.group).update(lists.get(row.group).rows());
+    if (!(await editPolicy(row, { level, path })) || screen.signal.aborted) return;
+    groups = await load();
+    draw();
   }
 
-  const cards = offers.map(([title, rows]) => {
+  const cards = groups.map(({ title }) => {
     const list = table(title, {
-      key: (row) => row.name,
+      key: (row) => row.path,
       columns: [
-        { id: "label", label: "Policy", className: "name", cell: (row) => [h("div", null, row.policy.label), row.policy.said && h("div", { class: "help said" }, row.policy.said)] },
+        { id: "label", label: "Policy", className: "name", cell: (row) => [h("div", null, row.label), row.about && h("div", { class: "help said" }, row.about)] },
         { id: "value", label: "Value", width: "38%", cell: shownValue },
-        { id: "origin", label: "From", width: "136px", cell: (row) => badge(ORIGINS[row.origin][0], ORIGINS[row.origin][1], { title: row.origin === "broker" && row.policy.setting ? `the broker's setting ${row.policy.setting}` : "" }) },
-        { id: "edit", label: "", width: "56px", className: "right", cell: (row) => button("", () => edit(row), { kind: "quiet", small: true, glyph: "edit", label: `Edit ${row.policy.label}`, refused }) },
+        { id: "origin", label: "From", width: "136px", cell: origin },
+        { id: "edit", label: "", width: "56px", className: "right", cell: (row) => button("", () => edit(row), { kind: "quiet", small: true, glyph: "edit", label: `Edit ${row.label}`, refused }) },
       ],
     });
-    rows.forEach((row) => { row.group = title; });
-    lists.set(title, list);
-    return { rows, list, card: card(title, {}, list.element) };
+    return { list, card: card(title, {}, list.element) };
   });
-  await each(cards.flatMap(({ rows }) => rows), load, { signal: screen.signal, atOnce: 8 });
-  const draw = (words) => cards.forEach(({ rows, list, card: shown }) => {
-    const fitting = rows.filter((row) => row.origin && !row.absent && `${row.policy.label} ${row.policy[level]}`.toLowerCase().includes(words));
+  const draw = () => cards.forEach(({ list, card: shown }, index) => {
+    const fitting = groups[index].policies.filter((row) => `${row.label} ${row.path}`.toLowerCase().includes(words.toLowerCase()));
     list.update(fitting);
     shown.classList.toggle("hidden", fitting.length === 0);
   });
-  const words = screen.query.get("find") ?? "";
-  draw(words.toLowerCase());
-  const finder = search("Filter policies", (text) => { remember(new URLSearchParams({ find: text })); draw(text.toLowerCase()); }, words);
+  draw();
+  const finder = search("Filter policies", (text) => { remember(new URLSearchParams({ find: text })); words = text; draw(); }, words);
   return h("div", { class: "stack" },
     h("div", { class: "toolbar" }, finder, h("span", { class: "muted" }, "A change is in force when it is saved.")),
     cards.map((each) => each.card));
 }
 
-/** Some unset policies are shown with what that means: nothing is set then. */
-function isSet(policy, value) {
-  if (value === null || value === undefined) return false;
-  if (policy.shape.kind === "set") return value.length > 0;
-  if (policy.kept) return !(value === "UNDEFINED" || (value === true && policy.namespace === "isAllowAutoUpdateSchema") || (value === false && policy.namespace === "schemaValidationEnforced"));
-  return !(policy.namespace === "maxTopicsPerNamespace" && value === 0) && !(policy.namespace === "encryptionRequired" && value === false) && !(policy.bodyless && value === false);
-}
-
-async function value(policy, level, path) {
-  if (policy.quota) return (await find(`${path}/backlogQuotaMap`))?.[policy.quota] ?? null;
-  const found = await find(`${path}/${policy[level]}`);
-  return level === "topic" && !isSet(policy, found) && policy.shape.kind !== "number" ? null : found;
-}
-
-async function applies(policy, path) {
-  if (policy.quota) return (await find(`${path}/backlogQuotaMap?applied=true`))?.[policy.quota] ?? null;
-  return find(`${path}/${policy.topic}?applied=true`);
-}
-
 async function editPolicy(row, { level, path }) {
-  const { policy } = row;
-  const target = `${path}/${policy[level]}`;
-  const query = policy.quota ? `?backlogQuotaType=${policy.quota}` : "";
-  const removable = row.own !== null && policy.kept !== level && policy.kept !== "both";
-  const form = inputs(policy.shape, row.value ?? undefined, policy.label);
-  return ask(policy.label, {
-    said: policy.said,
+  const target = `${path}/${row.path}`;
+  const form = inputs(row.shape, row.value ?? undefined, row.label);
+  let removed = false;
+  const done = await ask(row.label, {
+    said: row.about,
     fill: (element, { dialog }) => [
       form.element,
-      removable && h("p", null, button(`Remove, so that the ${level === "topic" ? "namespace" : "broker"}'s holds`, async (event) => {
+      row.removable && h("p", null, button(`Remove, so that the ${level === "topic" ? "namespace" : "broker"}'s holds`, async (event) => {
         event.preventDefault();
-        await remove(`${target}${query}`);
-        row.removed = true;
+        await remove(target);
+        removed = true;
         dialog.close();
       }, { kind: "danger", glyph: "trash", small: true })),
     ],
     act: () => {
       const sent = form.read();
-      const verb = (level === "topic" ? policy.topicVerb : policy.verb) ?? "POST";
-      if (level === "topic" && policy.parameter) return send(verb, `${target}?${policy.parameter}=${sent}`);
-      return send(verb, `${target}${query}`, { body: sent });
+      return row.parameter ? send(row.method, `${target}?${row.parameter}=${sent}`) : send(row.method, target, { body: JSON.stringify(sent) });
     },
-    done: `${policy.label} is in force`,
-  }).then((done) => done || row.removed);
+    done: `${row.label} is in force`,
+  });
+  return done || removed;
 }
 
 /** Inputs for a value of a shape: {element, read()}. */
@@ -147,6 +95,10 @@ function inputs(shape, value, label) {
     }
     case "choice": {
       const input = select("value", shape.options.map((each) => [each, word(each)]), value ?? shape.options[0]);
+      return { element: field(label, input), read: () => input.value };
+    }
+    case "text": {
+      const input = text("value", { value: value ?? "" });
       return { element: field(label, input), read: () => input.value };
     }
     case "set": {

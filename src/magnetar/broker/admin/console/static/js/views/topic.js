@@ -2,7 +2,7 @@
 
 import { find, get, post, put, remove } from "../api.js";
 import { h } from "../dom.js";
-import { link, named, namespacePath } from "../names.js";
+import { link, named } from "../names.js";
 import { rightsFor } from "../rights.js";
 import { go } from "../router.js";
 import { confirm } from "../ui/dialog.js";
@@ -59,7 +59,7 @@ function shownTab(tab, screen, context) {
         const base = named(topic.domain, topic.tenant, topic.namespace, topic.base);
         return notice("", "A partition has the policies of its topic: ", h("a", { href: link.topic(base, "policies") }, topic.base));
       }
-      return policiesCards(screen, { level: "topic", path: topic.path, namespacePath: namespacePath(topic.tenant, topic.namespace), refused: rights.admin });
+      return policiesCards(screen, { level: "topic", path: topic.path, refused: rights.admin });
     case "schema":
       return schemaTab(screen, context);
     case "permissions":
