@@ -48,6 +48,16 @@ def _limit(label: str, namespace: Endpoint, topic: Endpoint | None = None) -> An
     return policy(namespace, topic, words=Words(label, zero="no limit"), group=_LIMITS)
 
 
+def _quota(part: str, by: str, how: str) -> Any:
+    return policy(
+        Endpoint("backlog_quota_map", "backlogQuota", part, own_routes=True),
+        Endpoint("backLogQuotaMap", "backlogQuota", part, own_routes=True),
+        words=Words(f"Backlog quota by {by}"),
+        about=f"How {how} a backlog may grow, and what happens then.",
+        group=_KEEPING,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Policies:
     """The policies that one level sets; None leaves one to the level below."""
@@ -92,20 +102,8 @@ class Policies:
         about="After this, a message nobody acknowledged counts as acknowledged.",
         group=_KEEPING,
     )
-    backlog_quota_size: BacklogQuota | None = policy(
-        Endpoint("backlog_quota_map", "backlogQuota", "destination_storage", own_routes=True),
-        Endpoint("backLogQuotaMap", "backlogQuota", "destination_storage", own_routes=True),
-        words=Words("Backlog quota by size"),
-        about="How large a backlog may grow, and what happens then.",
-        group=_KEEPING,
-    )
-    backlog_quota_age: BacklogQuota | None = policy(
-        Endpoint("backlog_quota_map", "backlogQuota", "message_age", own_routes=True),
-        Endpoint("backLogQuotaMap", "backlogQuota", "message_age", own_routes=True),
-        words=Words("Backlog quota by age"),
-        about="How old a backlog may grow, and what happens then.",
-        group=_KEEPING,
-    )
+    backlog_quota_size: BacklogQuota | None = _quota("destination_storage", "size", "large")
+    backlog_quota_age: BacklogQuota | None = _quota("message_age", "age", "old")
     compaction_threshold_bytes: int | None = policy(
         Endpoint("compaction_threshold", "compactionThreshold", method="PUT"),
         Endpoint(

@@ -7,8 +7,8 @@ from magnetar.broker.settings.policies import PolicySettings
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.policy_rows import Level
 from magnetar.model.policy_records import NamespacePolicies
+from magnetar.model.policy_rows import Level
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths

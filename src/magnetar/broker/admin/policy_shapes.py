@@ -13,7 +13,7 @@ def shape_of(kind: Any, words: Words) -> dict[str, Any]:
     """The shape of a type: a number, a flag, a choice, a set, a text, or an object of fields."""
     if get_origin(kind) is UnionType:  # With None.
         kind = get_args(kind)[0]
-    if is_dataclass(kind):
+    if isinstance(kind, type) and is_dataclass(kind):
         fields = [
             {
                 "name": one.key,

@@ -1,5 +1,6 @@
 """How the texts of options are read, and how values stand in a path. Pure."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -88,6 +89,13 @@ def _truth(text: str) -> bool:
     return text.lower() == "true"
 
 
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError("JSON") from None
+
+
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
@@ -174,6 +182,7 @@ RAW: Final = Kind("TEXT", Raw)
 INTEGER: Final = Kind("NUMBER", _integer)
 NUMBER: Final = Kind("NUMBER", _number)
 BOOLEAN: Final = Kind("true|false", _truth)
+JSON: Final = Kind("JSON", _json)
 WORDS: Final = Kind("A,B", _words)
 PAIRS: Final = Kind("KEY=VALUE", _pairs)
 SECONDS: Final = Kind("TIME", _seconds)

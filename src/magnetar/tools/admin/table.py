@@ -1,11 +1,15 @@
 """The verbs of pulsar-admin, read from ``verbs.txt``, whose head tells how its lines are read."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+from magnetar.model.policies import ROWS
+from magnetar.model.policy_rows import Level
 
 from . import kinds
 from .kinds import Kind
@@ -60,6 +64,16 @@ class _Row:
         parts = (column.partition(":") for column in self.columns[4:])
         return {key: value.strip() for key, _, value in parts}
 
+    @property
+    def policies(self) -> dict[str, str]:
+        """Of the line ``*``: what holds for each policy of its group."""
+        return _Row(["", "", "", "", *self.columns[2:]]).more
+
+    @property
+    def level(self) -> Level:
+        """Of the line ``*``: whose policies its group has."""
+        return Level[self.policies["level"]]
+
     def params(self, words: str, options: Options) -> tuple[Param, ...]:
         """The options that words name; those of the row itself are last where they are not."""
         found: list[Param] = []
@@ -94,6 +108,13 @@ def _verbs(group: str) -> Iterator[tuple[_Row, Verb]]:
             yield from ((row, verb) for verb in _policy(row, every, options))
         else:
             yield row, _verb(row, row.params(row.columns[2], options))
+    named = {row.columns[1] for row in rows}
+    for known in ROWS.values() if every.columns else ():
+        at = known.at(every.level)
+        if at is not None and at.path and not at.own_routes and known.name not in named:
+            noun = re.sub(r"(?=[A-Z])", "-", at.path).lower()
+            row = _Row([f"*-{noun}", known.name, "json", f"the policy {at.path}"])
+            yield from ((row, verb) for verb in _policy(row, every, options))
 
 
 def _older_verbs() -> Iterator[Verb]:
@@ -167,11 +188,18 @@ def _verb(row: _Row, params: tuple[Param, ...]) -> Verb:
 
 def _policy(row: _Row, every: _Row, options: Options) -> Iterator[Verb]:
     """The verbs that show, set and remove a policy."""
-    subject = every.columns[1]
-    more = _Row(["", "", "", "", *every.columns[2:]]).more | row.more
-    change, about = more.get("change", ""), row.columns[3]
-    plain = _Row([])
-    for action in more.get("verbs", "get set remove").split():
+    subject, plain = every.columns[1], _Row([])
+    more = every.policies | row.more
+    get, change, about = more.get("get", ""), more.get("change", ""), row.columns[3]
+    actions = "get set remove"
+    known = ROWS.get(row.columns[1])
+    at = known.at(every.level) if known is not None else None
+    if at is not None:
+        request = f"{at.method} {more['at']}/{at.path}"
+        row = replace(row, columns=[row.name, request, *row.columns[2:]])
+        actions = actions if at.removable else "get set"
+        get = f"applied {get}" if at.applies else get
+    for action in more.get("verbs", actions).split():
         params = row.params(f"{subject} {row.columns[2]}", options)
         verb = _verb(row, params + plain.params(change, options))
         name = action + verb.name[1:]
@@ -179,7 +207,7 @@ def _policy(row: _Row, every: _Row, options: Options) -> Iterator[Verb]:
             yield replace(verb, name=name, about=f"Set {about}.")
             continue
         verb = Verb(name, f"Show {about}.", "GET", verb.path, paths=verb.paths)
-        words = f"{subject} {more.get('get', '')}"
+        words = f"{subject} {get}"
         if action == "remove":
             verb = replace(verb, about=f"Remove {about}: what is above it holds.", method="DELETE")
             words = f"{subject} {more.get('remove', '')} {change}"

@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from unit.broker.admin.world import open_world
 
@@ -222,3 +227,38 @@ async def test_a_topic_that_is_open_has_the_policy_when_it_is_answered(world):
     await world.ask("DELETE", f"{NAMESPACE}/maxSubscriptionsPerTopic")
     assert (await world.ask("PUT", f"{ALL}/t/subscription/b")).status == 204
     assert list(topic.subscriptions) == ["a", "b"]
+
+
+def test_a_new_policy_is_one_row():
+    script = Path(__file__).parents[1] / "one_more_policy.py"
+    tests = str(Path(__file__).parents[4])
+    subprocess.run(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": tests}, check=True
+    )
+
+
+async def test_what_holds_is_shown_with_who_set_it(world):
+    await world.topic("persistent://public/default/t")
+    await world.ask("POST", f"{NAMESPACE}/messageTTL", 60)
+    await world.ask(
+        "POST", f"{ALL}/t/backlogQuota", {"limitSize": 9, "policy": "producer_exception"}
+    )
+
+    async def shown(where):
+        groups = (await world.ask("GET", f"{where}/policies")).json
+        return {each["label"]: each for group in groups for each in group["policies"]}
+
+    of_namespace, of_topic = await shown(NAMESPACE), await shown(f"{ALL}/t")
+    ttl = of_topic["Time to live"]
+    assert (ttl["value"], ttl["level"], ttl["removable"]) == (60, "namespace", False)
+    assert (ttl["method"], ttl["parameter"]) == ("POST", "messageTTL")
+    assert of_namespace["Time to live"]["removable"]
+    quota = of_topic["Backlog quota by size"]
+    assert (quota["value"]["limitSize"], quota["level"]) == (9, "topic")
+    assert quota["path"] == "backlogQuota?backlogQuotaType=destination_storage"
+    assert of_namespace["Backlog quota by size"]["level"] == "broker"
+    assert of_namespace["Compaction"]["method"] == "PUT"
+    assert "Message size" not in of_namespace
+    assert of_topic["Message size"]["value"] == world.services.message_size_max
+    assert of_topic["Schema compatibility"]["value"] == "FULL"
+    assert not [each for each in of_topic.values() if each["path"] == "entryFilters"]
