@@ -354,10 +354,7 @@ class Policies:
             removable=False,
         ),
         Endpoint(
-            "schemaCompatibilityStrategy",
-            "schemaCompatibilityStrategy",
-            method="PUT",
-            applies=True,
+            "schemaCompatibilityStrategy", "schemaCompatibilityStrategy", method="PUT", applies=True
         ),
         words=Words("Schema compatibility", options=(*SchemaCompatibilityStrategy, "UNDEFINED")),
         about="Which new schema a topic takes.",
