@@ -39,6 +39,7 @@ from .settings.storage import StorageSettings
 from .settings.tls import TlsSettings
 from .settings.tls import refusals as tls_refusals
 from .settings.traces import TraceSettings, from_opentelemetry
+from .settings.transactions import TransactionSettings
 from .topics.settings import TopicSettings
 
 _IMAGES_PREFIX: Final = "PULSAR_PREFIX_"  # Of the key itself: Pulsar's image takes them so.
@@ -61,6 +62,7 @@ class Config:
     policies: PolicySettings = field(default_factory=PolicySettings)
     rates: RateSettings = field(default_factory=RateSettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
+    transactions: TransactionSettings = field(default_factory=TransactionSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)

@@ -14,15 +14,24 @@ _EVENTS: Final = frozenset(
     }
 )
 _PENDING_ACKS: Final = "__transaction_pending_ack"
-_COORDINATORS: Final = ("transaction_coordinator_assign", "__transaction_log_")
+COORDINATORS: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
+"""Its partitions are the coordinators of transactions."""
+_TRANSACTION_LOG: Final = "__transaction_log_"
 _RESOURCE_USAGE: Final = "resource-usage"
+
+
+def transaction_log(coordinator: int) -> TopicName:
+    """Where a coordinator keeps what it must not forget."""
+    return TopicName.parse(f"persistent://{SYSTEM_NAMESPACE}/{_TRANSACTION_LOG}{coordinator}")
 
 
 def is_of_transactions(topic: TopicName) -> bool:
     """Whether it is a log that only transactions read and write."""
     if topic.partitioned_name.local.endswith(_PENDING_ACKS):
         return True
-    return _in_system_namespace(topic) and topic.local.startswith(_COORDINATORS)
+    return _in_system_namespace(topic) and topic.local.startswith(
+        (COORDINATORS.local, _TRANSACTION_LOG)
+    )
 
 
 def is_system_topic(topic: TopicName) -> bool:

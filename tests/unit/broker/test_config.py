@@ -89,8 +89,8 @@ def test_what_asks_for_what_is_not_done_is_refused_wherever_it_was_said(tmp_path
         InvalidValue, match=r"^MAGNETAR_MY_TOKEN='\*\*\*' \(environment\): there is no"
     ):
         Config.read(environment={"MAGNETAR_MY_TOKEN": "x"})
-    with pytest.raises(InvalidValue, match=r"^transactionCoordinatorEnabled='true' \(flag\)"):
-        Config.read(flags={"transactionCoordinatorEnabled": True})
+    with pytest.raises(InvalidValue, match=r"^httpRequestsLimitEnabled='true' \(flag\)"):
+        Config.read(flags={"httpRequestsLimitEnabled": True})
 
 
 def test_everything_that_is_refused_is_named_at_once(tmp_path):

@@ -6,10 +6,12 @@ from unit.wire.vectors import entry_of, frames
 from magnetar import errors
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import Position
+from magnetar.model.txn_id import TxnId
 from magnetar.wire import replies
 from magnetar.wire.commands import parse
 
 RECORDED = frames("replies")
+TRANSACTION_ENDED = errors.TransactionNotFound("The transaction with this txdID `(0,8)`not found ")
 ONE_DAY = "2026-11-21T01:45:29.296693608Z"
 
 
@@ -99,6 +101,27 @@ MADE = {
     "get_or_create_schema_failed": lambda: replies.get_or_create_schema_failed(
         2, errors.TopicNotFound("Topic not found persistent://public/default/g-schema")
     ),
+    "tc_client_connect": lambda: replies.tc_client_connect(4),
+    "tc_client_connect_failed": lambda: replies.tc_client_connect_failed(
+        5,
+        errors.NotOwner(
+            "org.apache.pulsar.broker.service.BrokerServiceException$ServiceUnitNotReadyException: "
+            "Namespace bundle (pulsar/system/0x80000000_0xc0000000) for topic "
+            "(persistent://pulsar/system/transaction_coordinator_assign-partition-5) not served by "
+            "this instance:localhost:8280. Please redo the lookup."
+        ),
+    ),
+    "new_txn": lambda: replies.new_txn(6, TxnId(0, 8)),
+    "new_txn_failed": lambda: replies.new_txn_failed(
+        3, 3, errors.CoordinatorNotFound("Transaction coordinator with id 3 not found!")
+    ),
+    "add_partition_to_txn": lambda: replies.add_partition_to_txn(9, TxnId(0, 8)),
+    "add_partition_to_txn_failed": lambda: replies.add_partition_to_txn(
+        13, TxnId(0, 8), TRANSACTION_ENDED
+    ),
+    "add_subscription_to_txn": lambda: replies.add_subscription_to_txn(5, TxnId(0, 18)),
+    "end_txn": lambda: replies.end_txn(10, TxnId(0, 8)),
+    "end_txn_failed": lambda: replies.end_txn(11, TxnId(0, 8), TRANSACTION_ENDED),
 }
 
 # Of these our error has another code: there are no schemas.

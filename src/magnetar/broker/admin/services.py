@@ -28,6 +28,7 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.metrics import MetricSettings
+from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.clock import Clock
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.rest.exchange import Request
@@ -59,6 +60,7 @@ class AdminServices:
     data_directory: Path | None = None  # None: nothing outlives the process.
     metrics: MetricSettings = field(default_factory=MetricSettings)
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
+    coordinators: Coordinators | None = None  # None: transactions are off.
     authorization: RouteAuthorization | None = None  # None: everybody may do everything.
     audit: AuditLog | None = None
     rates: RateBook = field(default_factory=RateBook)

@@ -10,6 +10,7 @@ from magnetar.broker.handlers.produce import ProduceHandler
 from magnetar.broker.handlers.schema import SchemaHandler
 from magnetar.broker.handlers.table import CommandTable
 from magnetar.broker.handlers.topic_watch import TopicWatchHandler
+from magnetar.broker.handlers.transaction import TransactionHandler
 from magnetar.broker.topic_watches import TopicWatches
 
 from .access import sign_in
@@ -55,6 +56,9 @@ def command_table(
         topic_watch=TopicWatchHandler(
             watches, enabled=settings.topic_watchers, authorization=authorization
         ),
+        transaction=None
+        if services.coordinators is None
+        else TransactionHandler(services.coordinators, authorization),
         tasks=shared.tasks,
         requests_running_max=settings.requests_running_max,
     )

@@ -20,23 +20,27 @@ from .shared import Shared
 from .stores import Stores
 
 
-def ledger_opener(
-    shared: Shared, stores: Stores, health: BrokerHealth
-) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
-    """Make the function that opens the log of a topic."""
-    common = _managed_ledger_settings(shared.config.storage)
+def managed_ledgers(shared: Shared, stores: Stores, health: BrokerHealth) -> ManagedLedgerFactory:
+    """What opens the logs of topics, and those that a broker has for itself."""
     offloader = HistoryOffloader(shared.clock)
     shared.stack.push_async_callback(offloader.close)
-    factory = ManagedLedgerFactory(
+    return ManagedLedgerFactory(
         metadata=stores.metadata,
         ledgers=stores.ledgers,
         codec=stores.codec,
         cache=health.cache,
         clock=shared.clock,
         tasks=shared.tasks,
-        settings=common,
+        settings=_managed_ledger_settings(shared.config.storage),
         offloader=offloader,
     )
+
+
+def ledger_opener(
+    factory: ManagedLedgerFactory, health: BrokerHealth
+) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
+    """Make the function that opens the log of a topic."""
+    common = factory.settings
 
     @lru_cache  # Logs of the same policies share their settings.
     def settings_with(

@@ -22,9 +22,10 @@ from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
 from magnetar.version import __version__
 
-from .managed_ledgers import ledger_opener
+from .managed_ledgers import ledger_opener, managed_ledgers
 from .shared import Shared
 from .stores import Stores, broker_health_of
+from .transactions import open_coordinators
 
 
 async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) -> AdminServices:
@@ -57,13 +58,14 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
     )
     shared.stack.callback(configuration.close)
     await configuration.load()
+    ledgers = managed_ledgers(shared, stores, health)
     ownership = Ownership(metadata, address, codec=codec, clock=shared.clock, tasks=shared.tasks)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
         resources=resources,
         ownership=ownership,
-        open_ledger=ledger_opener(shared, stores, health),
+        open_ledger=ledger_opener(ledgers, health),
         creation=creation,
         policies=policies,
         deletions=Deletions(metadata, codec=codec),
@@ -84,7 +86,7 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         ),
     )
     await topics.finish_deletions()
-    return AdminServices(
+    services = AdminServices(
         resources=resources,
         policies=policies,
         resource_groups=resource_groups,
@@ -108,3 +110,5 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         health=health,
         metrics=config.metrics,
     )
+    services.coordinators = await open_coordinators(shared, services, ledgers)
+    return services

@@ -9,7 +9,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
@@ -50,6 +50,19 @@ DELETE_AGAIN_S_MAX: Final = 10.0
 time."""
 
 
+class ServedAlong(Protocol):
+    """What else this broker serves with a bundle."""
+
+    def lose(self, bundle: Bundle) -> None:
+        """Answer nothing more: another broker may serve it."""
+
+    async def close_bundle(self, bundle: Bundle) -> None:
+        """Close what is of a bundle that is served here no more, before its topics."""
+
+    async def close(self) -> None:
+        """Close all of it."""
+
+
 class TopicRegistry:
     """Every topic is opened once, by the first to ask, and stays until it is unloaded."""
 
@@ -74,6 +87,7 @@ class TopicRegistry:
         self.loaded: dict[TopicName, Topic] = {}
         self.loads = OperationCounts()
         self.ownership = ownership
+        self.served_along: ServedAlong | None = None
         self._resources = resources
         self._bundles: dict[TopicName, Bundle] = {}  # In which those of ``loaded`` are.
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
@@ -283,6 +297,8 @@ class TopicRegistry:
     async def close(self) -> None:
         """Close every topic: everything answered is durable, every cursor saved."""
         self._closed = True
+        if self.served_along is not None:
+            await self.served_along.close()
         if self._opening:
             await asyncio.wait(list(self._opening.values()))
         for topic in list(self.loaded.values()):
@@ -296,6 +312,8 @@ class TopicRegistry:
 
     async def _close_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
         """Close the topics of a bundle that is owned no more, those too that are being opened."""
+        if self.served_along is not None:
+            await self.served_along.close_bundle(bundle)
         opening = [task for name, task in self._opening.items() if bundle.holds(name)]
         if opening:
             await asyncio.wait(opening)  # They find that the bundle is not served, and fail.
@@ -309,6 +327,8 @@ class TopicRegistry:
         """Answer nothing more for the topics of a bundle that another broker may serve by now."""
         for name in self._loaded_in(bundle):
             self.loaded[name].lose()
+        if self.served_along is not None:
+            self.served_along.lose(bundle)
         return self._close_bundle(bundle)
 
     def _loaded_in(self, bundle: Bundle) -> list[TopicName]:

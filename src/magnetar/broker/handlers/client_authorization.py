@@ -11,8 +11,10 @@ from magnetar.broker.authorization.authorization_service import (
     client_principal,
 )
 from magnetar.broker.session import Session
-from magnetar.errors import NotAuthorized, TenantNotFound, TopicNotFound
+from magnetar.errors import NotAuthorized, TenantNotFound, TopicNotFound, TransactionNotFound
 from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.system_topics import COORDINATORS
+from magnetar.model.txn_id import TxnId
 
 
 class ClientAuthorization:
@@ -21,6 +23,11 @@ class ClientAuthorization:
     def __init__(self, service: AuthorizationService | None = None) -> None:
         """Without ``service`` authorization is off."""
         self._service = service
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is checked at all."""
+        return self._service is not None
 
     async def lookup(self, session: Session, topic: TopicName, what: str = "Lookup") -> None:
         await self._check(session, Access.LOOKUP, topic, what)
@@ -42,6 +49,16 @@ class ClientAuthorization:
     async def add_schema(self, session: Session, topic: TopicName) -> None:
         await self._check(session, Access.PRODUCE, topic, "GetOrCreateSchema")
 
+    async def use_transaction(self, session: Session, txn_id: TxnId, owner: str | None) -> None:
+        """Raise TransactionNotFound unless the role began the transaction, or is a superuser."""
+        if self._service is None or owner in (None, session.role):
+            return
+        if not await self._service.allows(client_principal(session), Access.SUPERUSER):
+            raise TransactionNotFound(
+                f"Client ({session.role}) is neither the owner of the transaction {txn_id} nor a "
+                "super user"
+            )
+
     async def list_topics(self, session: Session, namespace: NamespaceName) -> None:
         if not await self._sees(session, namespace):
             raise _refused("Client is not authorized to GetTopicsOfNamespace", session, namespace)
@@ -60,8 +77,10 @@ class ClientAuthorization:
         *,
         tells_of_tenant: bool = False,
     ) -> None:
-        if self._service is None:
-            return
+        if self._service is None or (
+            access is Access.LOOKUP and topic.partitioned_name == COORDINATORS
+        ):
+            return  # Whoever is known may use transactions: what they may change is asked there.
         try:
             allowed = await self._service.allows(
                 client_principal(session), access, topic=topic, subscription=subscription

@@ -33,6 +33,7 @@ from .produce import ProduceHandler
 from .request_limiter import RequestLimiter
 from .schema import SchemaHandler
 from .topic_watch import TopicWatchHandler
+from .transaction import TransactionHandler
 
 log = logging.getLogger(__name__)
 
@@ -103,10 +104,11 @@ class CommandTable:
         lookup: LookupHandler,
         schema: SchemaHandler,
         topic_watch: TopicWatchHandler,
+        transaction: TransactionHandler | None,
         tasks: Tasks,
         requests_running_max: int,
     ) -> None:
-        """``requests_running_max``: of all connections."""
+        """``transaction``: None where that is off; ``requests_running_max``: of all connections."""
         self._running_max = requests_running_max
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
@@ -114,6 +116,7 @@ class CommandTable:
             *_rows(connect, produce, consume, lookup),
             *_schema_rows(schema),
             *_watch_rows(topic_watch),
+            *(_no_transactions() if transaction is None else _transaction_rows(transaction)),
             *_absent(),
         )
         self._rows = {row.kind: row for row in rows}
@@ -244,8 +247,22 @@ def _watch_rows(topic_watch: TopicWatchHandler) -> Iterator[Row]:
     yield Row(kinds.WATCH_TOPIC_LIST_CLOSE, topic_watch.on_close)
 
 
-def _absent() -> Iterator[Row]:
-    """Commands for what this broker does not do: the client is told, and stays connected."""
+def _transaction_rows(transaction: TransactionHandler) -> Iterator[Row]:
+    kinds = BaseCommand
+    yield Row(
+        kinds.TC_CLIENT_CONNECT_REQUEST,
+        transaction.on_connect,
+        replies.tc_client_connect_failed,
+        beginning=True,
+    )
+    yield Row(kinds.NEW_TXN, transaction.on_new_txn)
+    yield Row(kinds.ADD_PARTITION_TO_TXN, transaction.on_add_partition)
+    yield Row(kinds.ADD_SUBSCRIPTION_TO_TXN, transaction.on_add_subscription)
+    yield Row(kinds.END_TXN, transaction.on_end_txn)
+
+
+def _no_transactions() -> Iterator[Row]:
+    """Commands that take a coordinator: the client is told, and stays connected."""
     kinds = BaseCommand
     for kind in (
         kinds.TC_CLIENT_CONNECT_REQUEST,
@@ -253,14 +270,15 @@ def _absent() -> Iterator[Row]:
         kinds.ADD_PARTITION_TO_TXN,
         kinds.ADD_SUBSCRIPTION_TO_TXN,
         kinds.END_TXN,
-        kinds.END_TXN_ON_PARTITION,
-        kinds.END_TXN_ON_SUBSCRIPTION,
     ):
-        yield Row(kind, _refuses("Transactions are not enabled."))
+        yield Row(kind, _refuse)
 
 
-def _refuses(text: str) -> Method:
-    def refuse(_session: Session, _command: Any) -> None:
-        raise NotAllowed(text)
+def _absent() -> Iterator[Row]:
+    kinds = BaseCommand
+    for kind in (kinds.END_TXN_ON_PARTITION, kinds.END_TXN_ON_SUBSCRIPTION):
+        yield Row(kind, _refuse)
 
-    return refuse
+
+def _refuse(_session: Session, _command: Any) -> None:
+    raise NotAllowed("Transactions are not enabled.")

@@ -13,11 +13,11 @@ from magnetar.client.message import Delivery, Message
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
 from magnetar.model.position import ChunkedMessageId, MessageId, Position
+from magnetar.model.timer_wheel import TimerWheel
 from magnetar.wire import requests
 
 from .ack_receipts import ACKNOWLEDGED, AckReceipts, all_of
 from .acknowledgements import AckBatch, Acknowledgements
-from .timer_wheel import TimerWheel
 
 IDS_MAX: Final = 1000  # Entries that one command names, so that no frame grows too large.
 
@@ -39,7 +39,7 @@ class AckSender:
         topic: str,
         timeout_s: float,
         kept: bool = True,
-        wheel: TimerWheel | None = None,
+        wheel: TimerWheel[Position] | None = None,
     ) -> None:
         """``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from magnetar.model.position import Position
+from magnetar.model.timer_wheel import TimerWheel
 
 from .chunk_spans import ChunkSpans
-from .timer_wheel import TimerWheel
 
 SENT_MAX: Final = 50_000  # Entries that are remembered as acknowledged, in each of two periods.
 SENT_PERIOD_S: Final = 5.0  # A broker that crashes forgets a second or so of acknowledgements.
@@ -44,7 +44,7 @@ class Acknowledgements:
         *,
         group_max: int,
         batch_index: bool,
-        wheel: TimerWheel | None = None,
+        wheel: TimerWheel[Position] | None = None,
         partial_max: int = PARTIAL_MAX,
         sent_max: int = SENT_MAX,
     ) -> None:

@@ -7,9 +7,9 @@ from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
 from magnetar.clock import Clock
 from magnetar.model.position import MessageId, Position
+from magnetar.model.timer_wheel import TimerWheel
 
 from .timer import Timer
-from .timer_wheel import TimerWheel
 
 TICKS_PER_DELAY: Final = 3
 """Refused messages are asked for so often in one delay, and those that are due then together."""
@@ -22,7 +22,7 @@ COUNTED_MAX: Final = 10_000
 class Redeliveries:
     """What one consumer asks for again: messages that were refused, or not acknowledged in time."""
 
-    wheel: TimerWheel  # Loses the entries that are acknowledged.
+    wheel: TimerWheel[Position]  # Loses the entries that are acknowledged.
     times_out: bool  # Whether messages that the application took are to be acknowledged in time.
 
     def __init__(

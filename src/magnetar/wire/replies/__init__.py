@@ -36,6 +36,15 @@ from .produce import (
     unstored_receipts,
 )
 from .schema import get_or_create_schema, get_or_create_schema_failed, get_schema, get_schema_failed
+from .transaction import (
+    add_partition_to_txn,
+    add_subscription_to_txn,
+    end_txn,
+    new_txn,
+    new_txn_failed,
+    tc_client_connect,
+    tc_client_connect_failed,
+)
 
 __all__ = [
     "FEATURES",
@@ -43,10 +52,13 @@ __all__ = [
     "ConsumerStats",
     "ack_response",
     "active_consumer_change",
+    "add_partition_to_txn",
+    "add_subscription_to_txn",
     "close_consumer",
     "close_producer",
     "connected",
     "consumer_stats",
+    "end_txn",
     "error",
     "get_or_create_schema",
     "get_or_create_schema_failed",
@@ -58,6 +70,8 @@ __all__ = [
     "lookup_redirect",
     "message",
     "message_frames",
+    "new_txn",
+    "new_txn_failed",
     "partitioned_metadata",
     "partitioned_metadata_failed",
     "ping",
@@ -69,6 +83,8 @@ __all__ = [
     "send_receipt",
     "send_receipts",
     "success",
+    "tc_client_connect",
+    "tc_client_connect_failed",
     "topics_of_namespace",
     "unstored_receipts",
     "watch_topic_list_success",

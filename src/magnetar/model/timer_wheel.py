@@ -3,70 +3,70 @@
 A slot is a set of entries and the time when it is emptied, a multiple of the tick: never before
 an entry is due, and less than a tick after it. An entry is in one slot at a time. Adding, moving
 and discarding one costs the same however many there are.
+
+Entries are named by what they are: the positions of messages, the ids of transactions.
 """
 
 from collections.abc import Iterable
 from math import ceil
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from magnetar.model.position import Position
+T = TypeVar("T", bound=tuple[int, int])
 
 
-class TimerWheel:
+class TimerWheel(Generic[T]):
     """Entries, and when each is due."""
 
-    entries: Final[dict[Position, set[Position]]]  # Each with its slot.
-
     def __init__(self) -> None:
-        self.entries = {}
-        self._slots: dict[float, set[Position]] = {}  # By the time when it is emptied.
+        self.entries: Final[dict[T, set[T]]] = {}  # Each with its slot.
+        self._slots: dict[float, set[T]] = {}  # By the time when it is emptied.
 
     @property
     def first(self) -> float | None:
         """When the first slot is to be emptied."""
         return min(self._slots, default=None)
 
-    def add(self, positions: Iterable[Position], due: float, tick_s: float) -> float:
+    def add(self, entries: Iterable[T], due: float, tick_s: float) -> float:
         """Add those that are not here yet. Returns when their slot is to be emptied."""
         slot_due, slot = self._slot(due, tick_s)
-        for position in positions:
-            if position not in self.entries:
-                self.entries[position] = slot
-                slot.add(position)
+        for entry in entries:
+            if entry not in self.entries:
+                self.entries[entry] = slot
+                slot.add(entry)
         return slot_due
 
-    def move(self, positions: Iterable[Position], due: float, tick_s: float) -> float:
+    def move(self, entries: Iterable[T], due: float, tick_s: float) -> float:
         """Add entries, or give them another time. Returns when their slot is to be emptied."""
         slot_due, slot = self._slot(due, tick_s)
-        for position in positions:
-            self.discard(position)
-            self.entries[position] = slot
-            slot.add(position)
+        for entry in entries:
+            self.discard(entry)
+            self.entries[entry] = slot
+            slot.add(entry)
         return slot_due
 
-    def discard(self, position: Position) -> None:
-        slot = self.entries.pop(position, None)
+    def discard(self, entry: T) -> None:
+        slot = self.entries.pop(entry, None)
         if slot is not None:
-            slot.remove(position)
+            slot.remove(entry)
 
-    def discard_through(self, mark: Position) -> None:
-        for position in [each for each in self.entries if each <= mark]:
-            self.discard(position)
+    def discard_through(self, mark: T) -> None:
+        for entry in [each for each in self.entries if each <= mark]:
+            self.discard(entry)
 
-    def take(self, now: float) -> list[Position]:
+    def take(self, now: float) -> list[T]:
         """Empty the slots whose time has come. Returns their entries, in no order."""
-        taken: list[Position] = []
+        taken: list[T] = []
         for due in [each for each in self._slots if each <= now]:
             taken += self._slots.pop(due)
-        for position in taken:
-            del self.entries[position]
+        for entry in taken:
+            del self.entries[entry]
         return taken
 
     def clear(self) -> None:
         self.entries.clear()
         self._slots.clear()
 
-    def _slot(self, due: float, tick_s: float) -> tuple[float, set[Position]]:
+    def _slot(self, due: float, tick_s: float) -> tuple[float, set[T]]:
         slot_due = ceil(due / tick_s) * tick_s
         if slot_due < due:  # The division was rounded down.
             slot_due += tick_s

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.client.consumers.timer_wheel import TimerWheel
 from magnetar.model.position import Position
+from magnetar.model.timer_wheel import TimerWheel
 
 TICK_S = 0.7
 

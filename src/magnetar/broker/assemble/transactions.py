@@ -1,0 +1,39 @@
+"""The coordinators of transactions, where there are any."""
+
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.transactions.coordinators import Coordinators
+from magnetar.broker.transactions.participants import TopicParticipants
+from magnetar.model.names import TopicName
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
+from magnetar.storage.metadata import paths
+from magnetar.storage.record_log import RecordLog, open_record_log
+
+from .shared import Shared
+
+_CURSOR = "transaction.subscription"
+
+
+async def open_coordinators(
+    shared: Shared, services: AdminServices, ledgers: ManagedLedgerFactory
+) -> Coordinators | None:
+    """What serves the coordinators; None where transactions are off."""
+    settings = shared.config.transactions
+    if not settings.enabled:
+        return None
+
+    async def open_log(name: TopicName) -> RecordLog:
+        return await open_record_log(ledgers, paths.managed_ledger_name(name), cursor_name=_CURSOR)
+
+    coordinators = Coordinators(
+        resources=services.resources,
+        ownership=services.ownership,
+        open_log=open_log,
+        participants=TopicParticipants(),
+        active_max=settings.active_max,
+        clock=shared.clock,
+        iteration=shared.iteration,
+    )
+    shared.stack.push_async_callback(coordinators.close)
+    services.topics.served_along = coordinators
+    await coordinators.start(settings.coordinators)
+    return coordinators
