@@ -1,11 +1,21 @@
 """What the documents name exists."""
 
 import re
+import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from architecture.source import ROOT, SOURCE, files, functions, members, python_files, words
+from architecture.source import (
+    ROOT,
+    SOURCE,
+    files,
+    functions,
+    imported,
+    members,
+    python_files,
+    words,
+)
 
 JOURNEY = ROOT / "docs" / "journey.md"
 README = ROOT / "README.md"
@@ -25,11 +35,6 @@ NOT_OF_THE_CODE = {
 }
 # Names in code type that other projects made: Python's, the shell's, Java's, Spark's and Pulsar's.
 OUTSIDE = {
-    "passlib",
-    "prometheus_client",
-    "duckdb",
-    "obstore",
-    "pyiceberg",
     "ARGS",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -110,6 +115,27 @@ def test_a_name_that_nothing_has_is_noticed():
     assert not unknown("broker/session.py")
     assert not unknown("Session.publish")
     assert not unknown("pulsar://localhost:6650")
+
+
+def test_the_picture_of_the_layers_is_that_of_the_contracts():
+    drawn = BLOCK.search(ARCHITECTURE.read_text().partition("## The rules")[2])
+    assert drawn is not None
+    pairs = [line.partition("│") for line in drawn[0].splitlines()[3:-1]]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    tree, broker = (contract["layers"] for contract in contracts["contracts"][:2])
+    assert [left.strip() for left, _, _ in pairs] == tree
+    assert [right.strip() for _, _, right in pairs if right.strip()] == broker
+
+
+def test_a_library_is_imported_where_the_table_of_doors_says_and_nowhere_else():
+    table = ARCHITECTURE.read_text().partition("| library |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (\w[\w.]*) \| (`.*) \|$", table, re.MULTILINE)
+    assert len(rows) > 10
+    for library, cell in rows:
+        doors = CODE.findall(cell)
+        users = {name for name in files() if library.partition(".")[0] in imported(name)}
+        assert not [name for name in users if not name.startswith(tuple(doors))], library
+        assert not [door for door in doors if not any(n.startswith(door) for n in users)], library
 
 
 def test_the_table_of_where_to_add_names_places_that_are_there():
