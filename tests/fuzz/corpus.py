@@ -11,7 +11,7 @@ from magnetar.inner.plain.batches import Single
 from magnetar.message import batch, chunk, compression, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 from magnetar.wire import replies, requests
 
@@ -73,7 +73,7 @@ def _batches() -> Iterator[bytes]:
 def _chunks() -> Iterator[bytes]:
     parts = chunk.split(bytes(range(256)) * 2, 200)
     for index, part in enumerate(parts):
-        place = ChunkPlace("p-7", index, len(parts), 512)
+        place = ChunkInfo("p-7", index, len(parts), 512)
         yield join(metadata.build("p", 7, PUBLISHED_MS, chunk=place), part)
 
 

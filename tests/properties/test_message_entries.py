@@ -175,7 +175,7 @@ def test_bytes_of_any_kind_are_corrupt_or_of_the_right_size(kind, data, size):
 def test_chunks_of_messages_come_together_in_any_order_between_them(payloads, chance):
     queues = [
         [
-            (metadata.ChunkPlace(str(number), index, len(parts), len(payload)), part)
+            (metadata.ChunkInfo(str(number), index, len(parts), len(payload)), part)
             for index, part in enumerate(parts)
         ]
         for number, payload in enumerate(payloads)

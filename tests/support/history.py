@@ -56,7 +56,7 @@ def chunked(value, size, *, uuid="shop-9", compression=CompressionType.NONE):
                 SENT_MS,
                 compression=compression,
                 uncompressed_size=len(value) if compression else None,
-                chunk=metadata.ChunkPlace(uuid, index, len(parts), len(payload)),
+                chunk=metadata.ChunkInfo(uuid, index, len(parts), len(payload)),
             ),
             part,
         )

@@ -54,7 +54,7 @@ class KeepAliveSweep:
             self.sweep()
 
 
-class Chore(NamedTuple):
+class HousekeepingTask(NamedTuple):
     """What is done for every open topic, every so often. It raises what the stores raise."""
 
     what: str
@@ -70,7 +70,7 @@ def chores(
     retention_check_s: float,
     inactive_check_s: float,
     backlog_checks: Histogram,
-) -> list[Chore]:
+) -> list[HousekeepingTask]:
     """What a broker does for its topics; ``backlog_checks`` notes how long that check takes."""
 
     async def trim(topic: Topic) -> None:
@@ -82,16 +82,18 @@ def chores(
     drop_unused_subscriptions = _if_stored(lambda topic: topic.upkeep.drop_unused_subscriptions())
     compact = _if_stored(lambda topic: topic.compact_if_due())
     found = [
-        Chore("trim", retention_check_s, trim),
-        Chore("expire messages", settings.expiry_check_s, expire),
-        Chore("expire subscriptions", settings.subscription_check_s, drop_unused_subscriptions),
-        Chore("compact", settings.compaction_check_s, compact),
-        Chore("delete unused", inactive_check_s, registry.delete_if_unused),
+        HousekeepingTask("trim", retention_check_s, trim),
+        HousekeepingTask("expire messages", settings.expiry_check_s, expire),
+        HousekeepingTask(
+            "expire subscriptions", settings.subscription_check_s, drop_unused_subscriptions
+        ),
+        HousekeepingTask("compact", settings.compaction_check_s, compact),
+        HousekeepingTask("delete unused", inactive_check_s, registry.delete_if_unused),
     ]
     if settings.backlog_check:
         check_backlog = _if_stored(lambda topic: topic.upkeep.check_backlog())
         every_s = settings.backlog_check_s
-        found.append(Chore("check backlog", every_s, check_backlog, backlog_checks))
+        found.append(HousekeepingTask("check backlog", every_s, check_backlog, backlog_checks))
     return found
 
 
@@ -105,7 +107,7 @@ def _if_stored(do: Callable[[StoredTopic], Awaitable[None]]) -> Callable[[Topic]
     return do_if_stored
 
 
-async def look_after_topics(registry: TopicRegistry, chore: Chore, clock: Clock) -> None:
+async def look_after_topics(registry: TopicRegistry, chore: HousekeepingTask, clock: Clock) -> None:
     """Do one chore for every open topic, for ever."""
     while True:
         await clock.sleep(chore.interval_s)
@@ -115,7 +117,7 @@ async def look_after_topics(registry: TopicRegistry, chore: Chore, clock: Clock)
             chore.took.note(clock.now() - began)
 
 
-async def do_for_all(registry: TopicRegistry, chore: Chore) -> None:
+async def do_for_all(registry: TopicRegistry, chore: HousekeepingTask) -> None:
     """Do one chore for every open topic, once."""
     for topic in list(registry.loaded.values()):
         try:

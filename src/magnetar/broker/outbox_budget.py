@@ -6,7 +6,7 @@ COUNTS_PER_BUDGET: Final = 8
 """The outboxes are looked through each time this part of the budget was written to them."""
 
 
-class Held(Protocol):
+class BudgetedOutbox(Protocol):
     """An outbox, as far as the budget must know it."""
 
     @property
@@ -30,21 +30,21 @@ class OutboxBudget:
         self._step_bytes = max(bytes_max // COUNTS_PER_BUDGET, 1)
         self._written_bytes = 0  # Since the last count.
         # Invariant: who has unwritten bytes is among them; others may be, until the next count.
-        self._outboxes: set[Held] = set()
+        self._outboxes: set[BudgetedOutbox] = set()
 
     @property
     def unwritten_bytes(self) -> int:
         """What all connections have unwritten."""
         return sum(outbox.unwritten_bytes for outbox in self._outboxes)
 
-    def wrote(self, outbox: Held, size_bytes: int) -> None:
+    def wrote(self, outbox: BudgetedOutbox, size_bytes: int) -> None:
         """Note that an outbox was given bytes to write."""
         self._outboxes.add(outbox)
         self._written_bytes += size_bytes
         if self._written_bytes >= self._step_bytes:
             self._count()
 
-    def forget(self, outbox: Held) -> None:
+    def forget(self, outbox: BudgetedOutbox) -> None:
         """The connection is gone, and what was unwritten with it."""
         self._outboxes.discard(outbox)
 

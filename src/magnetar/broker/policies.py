@@ -19,7 +19,7 @@ from .resources import Resources
 log = logging.getLogger(__name__)
 
 
-class Governed(Protocol):
+class PolicyTarget(Protocol):
     """An open topic."""
 
     def apply(self, policies: Policies) -> None: ...
@@ -55,7 +55,7 @@ class PolicyService:
         self._broker = Combined.of(Level.BROKER, broker)
         self._tasks = tasks
         self._known: dict[NamespaceName, _Namespace] = {}
-        self._topics: Mapping[TopicName, Governed] = {}
+        self._topics: Mapping[TopicName, PolicyTarget] = {}
         self._changes = 0  # Counts, so that nobody gets what was read before a change.
         self._changed: set[NamespaceName | TopicName] = set()  # Their open topics must be told.
         self._pushing: asyncio.Task[None] | None = None
@@ -69,7 +69,7 @@ class PolicyService:
         for watch in self._watches:
             watch.cancel()
 
-    def govern(self, topics: Mapping[TopicName, Governed]) -> None:
+    def govern(self, topics: Mapping[TopicName, PolicyTarget]) -> None:
         """Push changes to the topics in this mapping, which its owner keeps up to date."""
         self._topics = topics
 
@@ -241,7 +241,7 @@ class PolicyService:
                 _apply(topic, policies, each)
 
 
-def _apply(topic: Governed, policies: Policies, name: TopicName) -> None:
+def _apply(topic: PolicyTarget, policies: Policies, name: TopicName) -> None:
     try:
         topic.apply(policies)
     except Exception:  # One topic's defect must not keep changes from others.

@@ -15,7 +15,7 @@ from .gather_all import gather_all
 from .memory_limit import MemoryLimit
 
 
-class Part(Protocol):
+class TopicPart(Protocol):
     """One topic's part of a producer or consumer."""
 
     async def start(self) -> None: ...
@@ -59,7 +59,7 @@ def partitions_of(name: TopicName, count: int) -> list[TopicName]:
     return [name.partition(index) for index in range(count)] or [name]
 
 
-async def start_all(parts: Sequence[Part], *, one_first: bool = False) -> None:
+async def start_all(parts: Sequence[TopicPart], *, one_first: bool = False) -> None:
     """Start all; when one fails, or this is cancelled, close them all again.
 
     With ``one_first`` the others follow the first one: of two producers that wait for all

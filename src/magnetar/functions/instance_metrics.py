@@ -31,7 +31,7 @@ class UserMetric:
 
 
 @dataclass(slots=True)
-class Exceptions:
+class ExceptionCounts:
     """Those of one kind, as they are shown."""
 
     count: int = 0
@@ -53,8 +53,8 @@ class InstanceMetrics:
 
     received: int = 0
     processed: int = 0
-    user: Exceptions = field(default_factory=Exceptions)
-    system: Exceptions = field(default_factory=Exceptions)
+    user: ExceptionCounts = field(default_factory=ExceptionCounts)
+    system: ExceptionCounts = field(default_factory=ExceptionCounts)
     busy_s: float = 0.0
     last_invocation_ms: int = 0
     recorded: dict[str, UserMetric] = field(default_factory=dict)

@@ -32,7 +32,7 @@ SIZE_MAX: Final = 1 << 30
 _WIDTHS: Final = ("u1", "u1", "<u4", "<u4", "<u4")
 
 
-class How(IntEnum):
+class EntryRecipe(IntEnum):
     """How an entry is made again."""
 
     WHOLE = 0  # It is in the envelope as it was.
@@ -69,7 +69,7 @@ class Envelopes:
 
     def add(
         self,
-        how: How,
+        how: EntryRecipe,
         part: bytes,
         *,
         checksum: int,
@@ -141,7 +141,9 @@ class EntryMaker:
         self._rows = list(accumulate(envelopes.rows, initial=0))
         batches = zip(envelopes.how, envelopes.rows, strict=True)
         self._heads = list(
-            accumulate((rows if how == How.BATCH else 0 for how, rows in batches), initial=0)
+            accumulate(
+                (rows if how == EntryRecipe.BATCH else 0 for how, rows in batches), initial=0
+            )
         )
 
     def entries(self, first: int, count_max: int, bytes_max: int) -> tuple[list[bytes], list[int]]:
@@ -179,10 +181,10 @@ class EntryMaker:
 
     def _make(self, index: int) -> bytes:
         how, part = self._envelopes.how[index], self._envelopes.parts[index]
-        if how == How.WHOLE:
+        if how == EntryRecipe.WHOLE:
             return part
         row, head = self._rows[index], self._heads[index]
-        if how == How.ONE:
+        if how == EntryRecipe.ONE:
             payload = self._values[row]
         else:
             pieces = []

@@ -31,7 +31,7 @@ from magnetar.message.metadata import Metadata, Peek, parse
 from magnetar.model.position import Position
 
 from .arrays import Numbers, bitmap, number_array, text_array
-from .envelopes import Envelopes, How
+from .envelopes import EntryRecipe, Envelopes
 
 GROUP_ROWS_MAX: Final = 100_000
 GROUP_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -165,7 +165,7 @@ class MessageRows:
             self._whole(entry, checksum, rows=len(heads) or 1)
         else:
             self._group.envelopes.add(
-                How.BATCH if said.is_batch else How.ONE,
+                EntryRecipe.BATCH if said.is_batch else EntryRecipe.ONE,
                 entry[4 : said.payload_start],
                 checksum=checksum,
                 rows=len(heads) or 1,
@@ -202,7 +202,7 @@ class MessageRows:
 
     def _whole(self, entry: bytes, checksum: int, rows: int = 0) -> None:
         self._group.size += len(entry)
-        self._group.envelopes.add(How.WHOLE, entry, checksum=checksum, rows=rows)
+        self._group.envelopes.add(EntryRecipe.WHOLE, entry, checksum=checksum, rows=rows)
 
     def _rows(self, said: Metadata, payload: bytes) -> None:
         """Add the rows of the entry whose envelope was added last."""

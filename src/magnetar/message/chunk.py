@@ -10,7 +10,7 @@ from typing import Final
 from magnetar.errors import CorruptEntry
 from magnetar.model.position import Position
 
-from .metadata import ChunkPlace
+from .metadata import ChunkInfo
 
 EVICTED_MAX: Final = 1_000
 """Messages that had to make room and are remembered, so that their later chunks are let pass."""
@@ -26,7 +26,7 @@ def split(payload: bytes, size_max: int) -> list[bytes]:
 class _Beginning:
     """A message of which some chunks are there: all before a certain one."""
 
-    place: ChunkPlace  # of the first chunk
+    place: ChunkInfo  # of the first chunk
     positions: list[Position]
     parts: list[bytes]
     size: int
@@ -68,7 +68,7 @@ class Reassembly:
         self._again_at = 0.0  # When these are to be asked for again, if there are any.
 
     def add(
-        self, place: ChunkPlace, part: bytes, position: Position, now: float
+        self, place: ChunkInfo, part: bytes, position: Position, now: float
     ) -> tuple[bytes, tuple[Position, ...]] | None:
         """Take one chunk. When it was the last: the payload, and where all of its chunks lie.
 
@@ -141,7 +141,7 @@ class Reassembly:
         self._dropped.clear()
         self._evicted.clear()
 
-    def _begin(self, place: ChunkPlace, position: Position, now: float) -> None:
+    def _begin(self, place: ChunkInfo, position: Position, now: float) -> None:
         before = self._beginnings.get(place.uuid)
         if before is not None:
             if before.positions[0] == position:

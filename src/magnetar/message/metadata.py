@@ -37,7 +37,7 @@ _AFTER_KEY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkPlace:
+class ChunkInfo:
     """Which part of a message an entry is, when the message was split."""
 
     uuid: str
@@ -89,7 +89,7 @@ class Metadata:
     compression: int  # a CompressionType, if it is one that is known
     uncompressed_size: int
     null_value: bool
-    chunk: ChunkPlace | None
+    chunk: ChunkInfo | None
     encryption: Encryption | None
     schema_version: bytes | None  # as the broker told the producer
 
@@ -113,7 +113,7 @@ class Peek(NamedTuple):
     sequence_id: int
     publish_time_ms: int
     compression: int
-    chunk: ChunkPlace | None
+    chunk: ChunkInfo | None
     marker_type: int | None  # of what a broker wrote for brokers
     deliver_at_ms: int | None
     transaction: tuple[int, int] | None  # the most and the least significant bits of its id
@@ -267,7 +267,7 @@ def build(
     uncompressed_size: int | None = None,
     null_value: bool = False,
     replicate_to: Sequence[str] | None = None,
-    chunk: ChunkPlace | None = None,
+    chunk: ChunkInfo | None = None,
     schema_version: bytes | None = None,
 ) -> bytes:
     """The metadata of a message, or of a batch of ``message_count``, as it goes into the entry.
@@ -392,9 +392,9 @@ def _encryption(found: pb.MessageMetadata) -> Encryption:
     )
 
 
-def _chunk_place(found: pb.MessageMetadata) -> ChunkPlace | None:
+def _chunk_place(found: pb.MessageMetadata) -> ChunkInfo | None:
     if not found.HasField("uuid") or found.num_chunks_from_msg < 2:
         return None
-    return ChunkPlace(
+    return ChunkInfo(
         text(found.uuid), found.chunk_id, found.num_chunks_from_msg, found.total_chunk_msg_size
     )

@@ -18,7 +18,7 @@ DRIVERS: Final = (*S3, GCS, FILES, _AZURE)
 _PRIORITIES: Final = ("tiered-storage-first", "bookkeeper-first")
 
 
-class OffloadPlace(NamedTuple):
+class OffloadLocation(NamedTuple):
     """Where copies go. Options and secrets are obstore's, by its names."""
 
     driver: str
@@ -103,12 +103,12 @@ class OffloadPolicies:
         """Whether a ledger that is here as well is read here."""
         return _word(self.read_priority or "") == "bookkeeper-first"
 
-    def place(self) -> OffloadPlace | None:
+    def place(self) -> OffloadLocation | None:
         """Where copies go; None: nothing is offloaded. Raises InvalidValue."""
         if not self.driver:
             return None
         if self.driver == FILES:
-            return OffloadPlace(self.driver, _folder(self.file_uri), {}, {})
+            return OffloadLocation(self.driver, _folder(self.file_uri), {}, {})
         if self.driver in S3:
             bucket = self.s3_bucket or self.bucket
             options = {
@@ -159,9 +159,9 @@ def _bucket(
     bucket: str | None,
     options: Mapping[str, str],
     secrets: Mapping[str, str],
-) -> OffloadPlace:
+) -> OffloadLocation:
     if not bucket:
         raise InvalidValue("The bucket must be specified for namespace offload.")
     given = {name: value for name, value in options.items() if value}
     kept = {name: value for name, value in secrets.items() if value}
-    return OffloadPlace(driver, f"{scheme}://{bucket}", given, kept)
+    return OffloadLocation(driver, f"{scheme}://{bucket}", given, kept)

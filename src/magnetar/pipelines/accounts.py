@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from magnetar.pipelines.declaration import Action, Pipeline, Source, Step
-from magnetar.pipelines.tally import Tally
+from magnetar.pipelines.query_counts import QueryCounts
 
 ROWS = "rows"
 PASSED = "passed"
@@ -40,7 +40,7 @@ class ViewAccount:
         return self.quarantined + self.rejected
 
 
-def accounts(pipeline: Pipeline, tallies: Mapping[str, Tally]) -> list[ViewAccount]:
+def accounts(pipeline: Pipeline, tallies: Mapping[str, QueryCounts]) -> list[ViewAccount]:
     """One for each view with checks in each query that has rows through it."""
     views: dict[str, Source | Step] = {one.name: one for one in pipeline.sources}
     views |= {one.name: one for one in pipeline.steps}
@@ -53,7 +53,7 @@ def accounts(pipeline: Pipeline, tallies: Mapping[str, Tally]) -> list[ViewAccou
 
 
 def differences(
-    found: Sequence[ViewAccount], tallies: Mapping[str, Tally], aside: Mapping[str, str]
+    found: Sequence[ViewAccount], tallies: Mapping[str, QueryCounts], aside: Mapping[str, str]
 ) -> list[str]:
     """What does not add up, a line each; ``aside`` are the views of queries that write what these
     quarantine or reject.

@@ -13,12 +13,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from magnetar.pipelines.declaration import AVAILABLE_NOW, PULSAR, Location, Pipeline, Sink
-from magnetar.pipelines.tally import OBSERVED_AS, WRITTEN
+from magnetar.pipelines.query_counts import OBSERVED_AS, WRITTEN
 from magnetar.pipelines.views import Views
 from magnetar.spark.update_mode import write_batch
 
 
-class Prepared(NamedTuple):
+class PreparedQuery(NamedTuple):
     """A query that can be started; ``aside`` is the view of which it writes what is set aside."""
 
     name: str
@@ -29,7 +29,7 @@ class Prepared(NamedTuple):
         return self.writer.start()
 
 
-def prepare(pipeline: Pipeline, views: Views, *, until_caught_up: bool) -> list[Prepared]:
+def prepare(pipeline: Pipeline, views: Views, *, until_caught_up: bool) -> list[PreparedQuery]:
     """Those of the sinks first; ``until_caught_up`` is instead of every trigger."""
     return [
         *_of_sinks(pipeline, views, until_caught_up),
@@ -37,14 +37,14 @@ def prepare(pipeline: Pipeline, views: Views, *, until_caught_up: bool) -> list[
     ]
 
 
-def _of_sinks(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
+def _of_sinks(pipeline: Pipeline, views: Views, now: bool) -> Iterator[PreparedQuery]:  # noqa: FBT001
     for sink in pipeline.sinks:
         frame = _counted(views.frames[sink.view], sink.name)
         writer = _writer(pipeline, sink.name, frame, AVAILABLE_NOW if now else sink.trigger)
-        yield Prepared(sink.name, _towards(sink, writer), None)
+        yield PreparedQuery(sink.name, _towards(sink, writer), None)
 
 
-def _of_views(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
+def _of_views(pipeline: Pipeline, views: Views, now: bool) -> Iterator[PreparedQuery]:  # noqa: FBT001
     locations = {one.name: (one.reject_query, one.reject) for one in pipeline.sources}
     locations |= {one.name: (one.quarantine_query, one.quarantine) for one in pipeline.steps}
     for view, rows in views.aside.items():
@@ -52,7 +52,7 @@ def _of_views(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]
         assert location is not None, "the file was checked"
         trigger = AVAILABLE_NOW if now else pipeline.trigger
         writer = _writer(pipeline, name, _counted(rows, name), trigger).outputMode("append")
-        yield Prepared(name, _at(writer, location), view)
+        yield PreparedQuery(name, _at(writer, location), view)
 
 
 def _counted(frame: DataFrame, name: str) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from magnetar.errors import InvalidValue
 from magnetar.pipelines import views
 from magnetar.pipelines.declaration import Pipeline
-from magnetar.pipelines.queries import Prepared, prepare
+from magnetar.pipelines.queries import PreparedQuery, prepare
 from magnetar.pipelines.reading import read_pipeline
 from magnetar.spark.session import session, shut_down
 
@@ -19,7 +19,7 @@ from magnetar.spark.session import session, shut_down
 _SETTINGS: Final = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
 
 
-class Where(NamedTuple):
+class SparkTarget(NamedTuple):
     """Which Spark runs it: a master, or a Connect server. Spark prints to ``log_file``."""
 
     master: str | None = None
@@ -27,17 +27,17 @@ class Where(NamedTuple):
     log_file: Path | None = None
 
 
-class Checked(NamedTuple):
+class CheckedPipeline(NamedTuple):
     """A pipeline whose views were analysed by Spark, its queries, and notes for its author."""
 
     pipeline: Pipeline
-    queries: list[Prepared]
+    queries: list[PreparedQuery]
     notes: list[str]
 
 
 def check(
     file: Path, environment: Mapping[str, str], spark: SparkSession, *, until_caught_up: bool
-) -> Checked:
+) -> CheckedPipeline:
     """Read the file, and have Spark analyse it: nothing is started. Raises InvalidValue."""
     pipeline = read_pipeline(file, environment)
     try:
@@ -45,11 +45,11 @@ def check(
     except InvalidValue as error:
         raise InvalidValue(f"{file}: {error}") from error
     queries = prepare(pipeline, found, until_caught_up=until_caught_up)
-    return Checked(pipeline, queries, found.notes)
+    return CheckedPipeline(pipeline, queries, found.notes)
 
 
 @contextmanager
-def spark_for(pipeline: Pipeline, where: Where) -> Iterator[SparkSession]:
+def spark_for(pipeline: Pipeline, where: SparkTarget) -> Iterator[SparkSession]:
     """Spark with the settings of the pipeline, until the block ends. Raises NotReady."""
     spark = session(
         pipeline.name,

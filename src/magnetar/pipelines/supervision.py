@@ -10,17 +10,17 @@ from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from magnetar.errors import NotReady
-from magnetar.pipelines.queries import Prepared
-from magnetar.pipelines.tally import Tally
+from magnetar.pipelines.queries import PreparedQuery
+from magnetar.pipelines.query_counts import QueryCounts
 
 
-class Watched:
+class RunningQuery:
     """A query that was started, and its tally."""
 
-    def __init__(self, prepared: Prepared, query: StreamingQuery) -> None:
+    def __init__(self, prepared: PreparedQuery, query: StreamingQuery) -> None:
         self.name = prepared.name
         self.aside = prepared.aside
-        self.tally = Tally()
+        self.tally = QueryCounts()
         self._query = query
 
     @property
@@ -52,9 +52,9 @@ class Supervision:
     """``run`` returns when all queries have ended by themselves, and stops them when one fails."""
 
     def __init__(self) -> None:
-        self.queries: list[Watched] = []
+        self.queries: list[RunningQuery] = []
 
-    def run(self, prepared: Sequence[Prepared], wait: Callable[[], None]) -> None:
+    def run(self, prepared: Sequence[PreparedQuery], wait: Callable[[], None]) -> None:
         """Start the first query alone, then the others; ``wait`` is called between two looks.
 
         Whatever ``wait`` raises stops them, as Ctrl-C does. Raises NotReady when one fails.
@@ -73,12 +73,12 @@ class Supervision:
             for query in self.queries:
                 query.stop()
 
-    def _start(self, prepared: Prepared) -> None:
+    def _start(self, prepared: PreparedQuery) -> None:
         try:
             query = prepared.start()
         except PySparkException as error:
             raise NotReady(f"{prepared.name} does not start: {cause(str(error))}") from error
-        self.queries.append(Watched(prepared, query))
+        self.queries.append(RunningQuery(prepared, query))
 
     def _look(self, wait: Callable[[], None]) -> None:
         wait()

@@ -24,7 +24,7 @@ Convert = Callable[[Any], Any]
 _INT_BITS: Final = {"int": 31, "long": 63}
 
 
-class Misfit(Exception):
+class ValueMismatch(Exception):
     """A value that does not fit. ``path`` leads to it, innermost name first."""
 
     def __init__(self, reason: str) -> None:
@@ -35,7 +35,7 @@ class Misfit(Exception):
         place = "".join(reversed(self.path)).lstrip(".")
         return f"{place}: {self.args[0]}" if place else str(self.args[0])
 
-    def inside(self, name: str) -> "Misfit":
+    def inside(self, name: str) -> "ValueMismatch":
         self.path.append(name)
         return self
 
@@ -58,7 +58,7 @@ class Kind:
 def null() -> Kind:
     def check(value: Any) -> None:
         if value is not None:
-            raise Misfit(f"must be None, not {_named(value)}: leave it out")
+            raise ValueMismatch(f"must be None, not {_named(value)}: leave it out")
 
     return Kind("null", check, check)
 
@@ -75,11 +75,13 @@ def whole(definition: str) -> Kind:
     def check(value: Any) -> int:
         if type(value) is not int:
             if not isinstance(value, int) or isinstance(value, bool):
-                raise Misfit(f"must be int, not {_named(value)}: convert it")
+                raise ValueMismatch(f"must be int, not {_named(value)}: convert it")
             value = int(value)
         number: int = value
         if not -most <= number < most:
-            raise Misfit(f"{number} is out of range for {definition}: declare it as another type")
+            raise ValueMismatch(
+                f"{number} is out of range for {definition}: declare it as another type"
+            )
         return number
 
     return Kind(definition, check, check)
@@ -91,11 +93,11 @@ def real(definition: str, *, in_json: bool) -> Kind:
     def check(value: Any) -> float:
         if type(value) is not float:
             if not isinstance(value, float | int) or isinstance(value, bool):
-                raise Misfit(f"must be float, not {_named(value)}: convert it")
+                raise ValueMismatch(f"must be float, not {_named(value)}: convert it")
             value = float(value)
         number: float = value
         if in_json and not math.isfinite(number):
-            raise Misfit(f"JSON has no {number}: leave it out, or use AvroSchema")
+            raise ValueMismatch(f"JSON has no {number}: leave it out, or use AvroSchema")
         return number
 
     return Kind(definition, check, check)
@@ -104,12 +106,12 @@ def real(definition: str, *, in_json: bool) -> Kind:
 def text() -> Kind:
     def check(value: Any) -> str:
         if not isinstance(value, str):
-            raise Misfit(f"must be str, not {_named(value)}: convert it")
+            raise ValueMismatch(f"must be str, not {_named(value)}: convert it")
         if not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError:
-                raise Misfit("has a lone surrogate, which UTF-8 cannot write") from None
+                raise ValueMismatch("has a lone surrogate, which UTF-8 cannot write") from None
         return value
 
     return Kind("string", check, check)
@@ -120,14 +122,14 @@ def binary(*, in_json: bool) -> Kind:
 
     def check(value: Any) -> bytes:
         if not isinstance(value, bytes):
-            raise Misfit(f"must be bytes, not {_named(value)}: encode it")
+            raise ValueMismatch(f"must be bytes, not {_named(value)}: encode it")
         return value
 
     def decode(plain: Any) -> bytes:
         try:
             return b64decode(_text(plain), validate=True)
         except (NotBase64, ValueError):
-            raise Misfit("is not base64") from None
+            raise ValueMismatch("is not base64") from None
 
     if not in_json:
         return Kind("bytes", check, check, to_default=lambda value: value.decode("latin-1"))
@@ -193,14 +195,14 @@ def symbol(members: type[Enum], name: str) -> Kind:
     def to_plain(value: Any) -> str:
         if isinstance(value, members):
             return value.name
-        raise Misfit(f"must be one of {', '.join(by_name)} of {name}, not {_named(value)}")
+        raise ValueMismatch(f"must be one of {', '.join(by_name)} of {name}, not {_named(value)}")
 
     def of_plain(plain: Any) -> Enum:
         found = by_name.get(plain) if isinstance(plain, str) else None
         if found is None and type(plain) in (str, int):
             found = by_value.get(plain)
         if found is None:
-            raise Misfit(f"{plain!r:.50} is none of {', '.join(by_name)} of {name}")
+            raise ValueMismatch(f"{plain!r:.50} is none of {', '.join(by_name)} of {name}")
         return found
 
     definition = {"type": "enum", "name": name, "symbols": [each.name for each in members]}
@@ -211,12 +213,12 @@ def symbol(members: type[Enum], name: str) -> Kind:
 def array(items: Kind, make: Callable[[list[Any]], Any]) -> Kind:
     def to_plain(value: Any) -> list[Any]:
         if not isinstance(value, list | tuple | set | frozenset):
-            raise Misfit(f"must be a list, not {_named(value)}: make one of it")
+            raise ValueMismatch(f"must be a list, not {_named(value)}: make one of it")
         return _each(items.to_plain, value)
 
     def of_plain(plain: Any) -> Any:
         if not isinstance(plain, list):
-            raise Misfit(f"must be a list, not {_named(plain)}")
+            raise ValueMismatch(f"must be a list, not {_named(plain)}")
         return make(_each(items.of_plain, plain))
 
     definition = {"type": "array", "items": items.definition}
@@ -226,14 +228,14 @@ def array(items: Kind, make: Callable[[list[Any]], Any]) -> Kind:
 def mapping(values: Kind) -> Kind:
     def convert(value: Any, one: Convert) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise Misfit(f"must be a dict, not {_named(value)}: make one of it")
+            raise ValueMismatch(f"must be a dict, not {_named(value)}: make one of it")
         found = {}
         for key, each in value.items():
             if not isinstance(key, str):
-                raise Misfit(f"has a key of type {_named(key)}: keys are str")
+                raise ValueMismatch(f"has a key of type {_named(key)}: keys are str")
             try:
                 found[key] = one(each)
-            except Misfit as misfit:
+            except ValueMismatch as misfit:
                 raise misfit.inside(f"[{key!r}]") from None
         return found
 
@@ -257,13 +259,13 @@ def union(kinds: list[Kind]) -> Kind:
         def one(value: Any) -> Any:
             if value is None and nullable:
                 return None
-            first: Misfit | None = None
+            first: ValueMismatch | None = None
             for each in converts:
                 try:
                     return each(value)
-                except Misfit as misfit:
+                except ValueMismatch as misfit:
                     first = first or misfit
-            raise first or Misfit("must be None")
+            raise first or ValueMismatch("must be None")
 
         return one
 
@@ -303,7 +305,7 @@ def _written(kind: type, to_text: Callable[[Any], str], of_text: Callable[[str],
         try:
             return of_text(_text(plain))
         except (ValueError, InvalidOperation):
-            raise Misfit(f"{plain!r:.50} is no {kind.__name__}") from None
+            raise ValueMismatch(f"{plain!r:.50} is no {kind.__name__}") from None
 
     return Kind("string", lambda value: to_text(check(value)), of_plain)
 
@@ -311,7 +313,7 @@ def _written(kind: type, to_text: Callable[[Any], str], of_text: Callable[[str],
 def _checked(kind: type) -> Convert:
     def check(value: Any) -> Any:
         if not isinstance(value, kind) or (kind is date and isinstance(value, datetime)):
-            raise Misfit(f"must be {kind.__name__}, not {_named(value)}: convert it")
+            raise ValueMismatch(f"must be {kind.__name__}, not {_named(value)}: convert it")
         return value
 
     return check
@@ -326,31 +328,31 @@ def _each(convert: Convert, values: Any) -> list[Any]:
     try:
         for value in values:
             found.append(convert(value))  # noqa: PERF401 - its length says where it stopped
-    except Misfit as misfit:
+    except ValueMismatch as misfit:
         raise misfit.inside(f"[{len(found)}]") from None
     return found
 
 
 def _text(plain: Any) -> str:
     if not isinstance(plain, str):
-        raise Misfit(f"must be text, not {_named(plain)}")
+        raise ValueMismatch(f"must be text, not {_named(plain)}")
     return plain
 
 
 def _in_utc(value: Any) -> datetime:
     found: datetime = _checked(datetime)(value)
     if found.tzinfo is None:
-        raise Misfit(f"{found!r} has no time zone: give it one, as by astimezone()")
+        raise ValueMismatch(f"{found!r} has no time zone: give it one, as by astimezone()")
     try:
         return found.astimezone(UTC)
     except OverflowError:
-        raise Misfit(f"{found!r} is out of range: Python has no such time in UTC") from None
+        raise ValueMismatch(f"{found!r} is out of range: Python has no such time in UTC") from None
 
 
 def _without_zone(value: Any) -> time:
     found: time = _checked(time)(value)
     if found.tzinfo is not None:
-        raise Misfit(f"{found!r} has a time zone: convert it, and take the zone off")
+        raise ValueMismatch(f"{found!r} has a time zone: convert it, and take the zone off")
     return found
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from magnetar.errors import InvalidValue, UndecodableValue
 
 from . import kinds
-from .kinds import Convert, Kind, Misfit, default_of
+from .kinds import Convert, Kind, ValueMismatch, default_of
 from .record_fields import NOT_FOUND, Field, fields_of, hints_of, is_model, is_record, plainly_made
 from .schema import T
 
@@ -46,7 +46,7 @@ def plain_of(kind: Kind, record: type, value: Any) -> Any:
     """A record as a plain value. Raises InvalidValue, which names the field."""
     try:
         return kind.to_plain(value)
-    except Misfit as misfit:
+    except ValueMismatch as misfit:
         raise InvalidValue(f"{record.__name__}: {misfit}") from None
     except RecursionError:
         raise InvalidValue(f"{record.__name__}: the value is nested too deeply") from None
@@ -56,7 +56,7 @@ def value_of(kind: Kind, record: type[T], plain: Any) -> T:
     """A plain value as a record. Raises UndecodableValue."""
     try:
         found: T = kind.of_plain(plain)
-    except Misfit as misfit:
+    except ValueMismatch as misfit:
         raise UndecodableValue(f"{record.__name__}: {misfit}") from None
     except RecursionError:
         raise UndecodableValue(f"{record.__name__}: the value is nested too deeply") from None
@@ -200,7 +200,7 @@ def _described(field: Field, kind: Kind, record: type) -> dict[str, Any]:
         described["type"] = sorted(kind.definition, key=lambda one: one == "null")
     try:
         described["default"] = default_of(kind, default)
-    except Misfit as misfit:
+    except ValueMismatch as misfit:
         raise InvalidValue(f"the default of {record.__name__}.{field.name}: {misfit}") from None
     return described
 
@@ -210,13 +210,15 @@ def _to_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
 
     def to_plain(value: Any) -> dict[str, Any]:
         if not isinstance(value, record):
-            raise Misfit(f"must be {record.__name__}, not {type(value).__name__}: make one of it")
+            raise ValueMismatch(
+                f"must be {record.__name__}, not {type(value).__name__}: make one of it"
+            )
         found, name = {}, ""
         try:
             for field, kind in written:
                 name = field.name
                 found[field.written] = kind.to_plain(getattr(value, name))
-        except Misfit as misfit:
+        except ValueMismatch as misfit:
             raise misfit.inside(f".{name}") from None
         return found
 
@@ -230,7 +232,7 @@ def _of_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
 
     def of_plain(plain: Any) -> Any:
         if not isinstance(plain, dict):
-            raise Misfit(f"must be a record, not {type(plain).__name__}")
+            raise ValueMismatch(f"must be a record, not {type(plain).__name__}")
         found, name = {}, ""
         try:
             for field, kind in written:
@@ -241,19 +243,19 @@ def _of_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
                 elif not field.optional:
                     _may_be_missing(kind)
                     found[field.given] = None
-        except Misfit as misfit:
+        except ValueMismatch as misfit:
             raise misfit.inside(f".{name}") from None
         try:
             return record.model_validate(found) if model else make(**found)  # type: ignore[attr-defined]  # A model has it.
         except (TypeError, ValueError) as error:
-            raise Misfit(f"is no {record.__name__}: {error}") from error
+            raise ValueMismatch(f"is no {record.__name__}: {error}") from error
 
     return of_plain
 
 
 def _may_be_missing(kind: Kind) -> None:
     if not _nullable(kind):
-        raise Misfit("is missing, and has no default")
+        raise ValueMismatch("is missing, and has no default")
 
 
 def _nullable(kind: Kind) -> bool:

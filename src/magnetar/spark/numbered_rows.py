@@ -30,7 +30,7 @@ def producer_name(app_id: str, task_partition: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PartitionRows:
     """The rows of one Arrow batch that go to one partition; the first ``done`` are stored."""
 
     rows: Rows
@@ -71,7 +71,7 @@ class NumberedRows:
 
     def place(
         self, rows: Rows, picked: Picked, stored: Callable[[int], int]
-    ) -> Iterator[tuple[int, Share]]:
+    ) -> Iterator[tuple[int, PartitionRows]]:
         """What is not stored yet, by partition, or may not be.
 
         ``stored`` says the highest id that one has.
@@ -97,4 +97,4 @@ class NumberedRows:
             unsure = self._surely and bool(done) and of_version == self._version and not was_surely
             if done < count or unsure:
                 first_id = (self._version << ROWS_BITS) + surely * SURELY + first
-                yield partition, Share(rows, share, first_id, done, surely, unsure)
+                yield partition, PartitionRows(rows, share, first_id, done, surely, unsure)

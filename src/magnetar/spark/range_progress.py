@@ -11,7 +11,7 @@ from magnetar.spark.planning import Range
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class IncompleteChunks:
     """A message in chunks that ends in the range and cannot be put together."""
 
     position: Position  # Of its last chunk.
@@ -30,7 +30,9 @@ class RangeProgress:
     first: Offset | None = None  # The first message received, in the range or before it.
     reached: Offset | None = None  # The last message received. Invariant: never moves back.
     found_end: bool = False  # The very message that ends the range was received, or one behind it.
-    lacking: Lacking | None = None  # Nothing behind it is taken before its first chunks are there.
+    lacking: IncompleteChunks | None = (
+        None  # Nothing behind it is taken before its first chunks are there.
+    )
     _chunks: ChunkedMessages = field(default_factory=ChunkedMessages)
     _given_up: set[Position] = field(default_factory=set)
 
@@ -47,7 +49,7 @@ class RangeProgress:
                 if flaw and last <= self.wanted.upto and last[:2] not in self._given_up:
                     delivery = entry.delivery
                     time_ms = delivery.metadata.publish_time_ms
-                    self.lacking = Lacking(delivery.position, time_ms, flaw)
+                    self.lacking = IncompleteChunks(delivery.position, time_ms, flaw)
                     break
                 self.reached = last
                 kept = _after(entry, max(seen, self.wanted.after))

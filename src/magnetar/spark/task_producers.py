@@ -1,6 +1,6 @@
 """The producers of one task that writes, one for each partition that it writes to.
 
-With ``Once`` each row is stored once, however often the task is tried: the broker deduplicates.
+With ``TaskWrite`` each row is stored once, however often the task is tried: brokers deduplicate.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +19,9 @@ from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.schemas.schema import Schema
-from magnetar.spark.numbered_rows import NumberedRows, Share, producer_name
+from magnetar.spark.numbered_rows import NumberedRows, PartitionRows, producer_name
 from magnetar.spark.rows import BATCH_BYTES_MAX, Picked, Rows
-from magnetar.spark.write_options import Encryption, Write
+from magnetar.spark.write_options import Encryption, IdempotentWrite
 
 RUN_BYTES_MAX: Final = 4 * 1024 * 1024
 """What is handed to a producer at a time."""
@@ -31,14 +31,14 @@ _METADATA_SIZE_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class TaskWrite:
     """What is written once, and who says of a partition that is loaded whether it deduplicates.
 
     ``message_size_max`` says which size of messages a topic refuses that the broker takes
     elsewhere: 0, none; None, nobody knows.
     """
 
-    write: Write
+    write: IdempotentWrite
     deduplicates: Callable[[str], bool]
     message_size_max: Callable[[str], int | None] = lambda _topic: None
 
@@ -51,7 +51,7 @@ class TaskProducers:
         client: blocking.Client,
         task_partition: int,
         *,
-        once: Once | None = None,
+        once: TaskWrite | None = None,
         schema_of: Callable[[str], Schema[bytes] | None] = lambda _topic: None,
         encryption: Encryption | None = None,
         timeout_s: float,
@@ -120,7 +120,7 @@ class TaskProducers:
             with self._told_of_loss(topic):
                 producer.flush()
 
-    def _check(self, topic: str, share: Share) -> None:
+    def _check(self, topic: str, share: PartitionRows) -> None:
         """Raise NotAllowed, before anything is sent, for what the topic refuses or has refused."""
         size_max = self._sizes_max.get(topic)
         if share.done_unsure and any(
@@ -134,7 +134,7 @@ class TaskProducers:
         if size_max is not None and (row := share.rows.larger_than(share.picked, size_max)):
             raise _row_refused(topic, f"the topic's policy maxMessageSize is {size_max}: {row}")
 
-    def _send_surely(self, topic: str, producer: blocking.Producer, share: Share) -> None:
+    def _send_surely(self, topic: str, producer: blocking.Producer, share: PartitionRows) -> None:
         """Send each batch when the one before is stored, and what is refused in smaller ones.
 
         What is stored behind a batch that the broker refuses says to the next try that the refused

@@ -54,7 +54,7 @@ class WriteOptions(Connection):
     pulsar_spark_columns: bool
     tombstones: bool  # A row without a value is a message without one, else an error.
     exactly_once: bool
-    write: "Write | None"  # None: a batch write is one that nobody repeats.
+    write: "IdempotentWrite | None"  # None: a batch write is one that nobody repeats.
     encryption: "Encryption | None"
 
     @property
@@ -91,7 +91,7 @@ class WriteOptions(Connection):
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class IdempotentWrite:
     """What is written once, however often it is tried: ``version`` rises within ``app_id``.
 
     Of a stream they are its query's id and the micro-batch's; of a batch write they are the
@@ -151,7 +151,9 @@ def _tombstones(given: Mapping[str, str]) -> bool:
     return value == "tombstone"
 
 
-def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> Write | None:
+def _write(
+    given: Mapping[str, str], *, streaming: bool, exactly_once: bool
+) -> IdempotentWrite | None:
     """The write that the options name. Raises InvalidValue where it has a name already, or half."""
     names = [name for name in ("txnAppId", "txnVersion") if name in given]
     if not names:
@@ -170,4 +172,4 @@ def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> 
         )
     if int(version) >= VERSIONS_MAX:
         raise InvalidValue(f"option txnVersion is {version}: it has to be below {VERSIONS_MAX}")
-    return Write(given["txnAppId"], int(version))
+    return IdempotentWrite(given["txnAppId"], int(version))

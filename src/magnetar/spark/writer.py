@@ -27,8 +27,8 @@ from magnetar.spark.connections import client_for, show_warnings
 from magnetar.spark.one_line import one_line
 from magnetar.spark.rows import Rows, count_of
 from magnetar.spark.schema import check_write
-from magnetar.spark.task_producers import Once, TaskProducers
-from magnetar.spark.write_options import VERSIONS_MAX, Write, WriteOptions
+from magnetar.spark.task_producers import TaskProducers, TaskWrite
+from magnetar.spark.write_options import VERSIONS_MAX, IdempotentWrite, WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
@@ -131,7 +131,7 @@ class _RowWriter:
             assert task is not None, "Spark calls write() in a task"
             admin = admin_of(options)
             assert admin is not None, "held by WriteOptions"
-            once = Once(self._write_of(task), admin.deduplicates, admin.message_size_max)
+            once = TaskWrite(self._write_of(task), admin.deduplicates, admin.message_size_max)
         return TaskProducers(
             client_for(options),
             task.partitionId() if task is not None else 0,
@@ -145,7 +145,7 @@ class _RowWriter:
     def _prepare(self, producers: TaskProducers) -> None:
         """Called before the first rows come."""
 
-    def _write_of(self, task: TaskContext) -> Write:
+    def _write_of(self, task: TaskContext) -> IdempotentWrite:
         raise NotImplementedError
 
 
@@ -155,13 +155,13 @@ class BatchWriter(_RowWriter, DataSourceArrowWriter):
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         super().__init__(options, schema)
         # Made once for all tasks, which get copies of this.
-        self._own = options.write or Write(str(uuid4()), 0)
+        self._own = options.write or IdempotentWrite(str(uuid4()), 0)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Nothing is left to do: what the tasks wrote is stored."""
         warn_of_unkept(self._options, messages)
 
-    def _write_of(self, task: TaskContext) -> Write:
+    def _write_of(self, task: TaskContext) -> IdempotentWrite:
         return self._own
 
 
@@ -182,14 +182,14 @@ class StreamWriter(_RowWriter, DataSourceStreamArrowWriter):
         if self._options.topic is not None and not self._options.typed:
             producers.open_ahead(self._options.topic)
 
-    def _write_of(self, task: TaskContext) -> Write:
+    def _write_of(self, task: TaskContext) -> IdempotentWrite:
         query_id = task.getLocalProperty("sql.streaming.queryId")
         batch_id = task.getLocalProperty("streaming.sql.batchId")
         if query_id is None or batch_id is None:
             raise NotAllowed("Spark does not name the query and the micro-batch of a task")
         if int(batch_id) >= VERSIONS_MAX:
             raise NotAllowed(f"micro-batch {batch_id} is the last that has sequence ids")
-        return Write(query_id, int(batch_id))
+        return IdempotentWrite(query_id, int(batch_id))
 
 
 def admin_of(options: WriteOptions) -> AdminApi | None:

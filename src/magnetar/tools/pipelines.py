@@ -51,7 +51,7 @@ def check(file: Path, master: str | None, remote: str | None) -> None:
     Example: magnetar pipelines check orders.yaml
     """
     from magnetar.pipelines.reading import read_pipeline  # noqa: PLC0415 - --help needs no Spark
-    from magnetar.pipelines.run import Where, spark_for  # noqa: PLC0415
+    from magnetar.pipelines.run import SparkTarget, spark_for  # noqa: PLC0415
     from magnetar.pipelines.run import check as checked  # noqa: PLC0415
     from magnetar.pipelines.topics import look  # noqa: PLC0415
 
@@ -60,7 +60,10 @@ def check(file: Path, master: str | None, remote: str | None) -> None:
     found = look(pipeline)
     if found.mistakes:
         raise InvalidValue("\n".join(f"{file}: {one}" for one in found.mistakes))
-    with _log_file() as log_file, spark_for(pipeline, Where(master, remote, log_file)) as spark:
+    with (
+        _log_file() as log_file,
+        spark_for(pipeline, SparkTarget(master, remote, log_file)) as spark,
+    ):
         _, queries, notes = checked(file, os.environ, spark, until_caught_up=False)
     for note in (*found.notes, *notes):
         click.echo(f"note: {note}")
@@ -81,7 +84,7 @@ def run(file: Path, master: str | None, remote: str | None, *, until_caught_up: 
     Example: magnetar pipelines run orders.yaml
     """
     from magnetar.pipelines.reading import read_pipeline  # noqa: PLC0415 - --help needs no Spark
-    from magnetar.pipelines.run import Where, spark_for  # noqa: PLC0415
+    from magnetar.pipelines.run import SparkTarget, spark_for  # noqa: PLC0415
     from magnetar.pipelines.run import check as checked  # noqa: PLC0415
     from magnetar.pipelines.supervision import Supervision  # noqa: PLC0415
 
@@ -90,7 +93,10 @@ def run(file: Path, master: str | None, remote: str | None, *, until_caught_up: 
     supervision, console = Supervision(), Console()
     interrupted = False
     console.print(f"{pipeline.name}: starting Spark ...", highlight=False)
-    with _log_file() as log_file, spark_for(pipeline, Where(master, remote, log_file)) as spark:
+    with (
+        _log_file() as log_file,
+        spark_for(pipeline, SparkTarget(master, remote, log_file)) as spark,
+    ):
         queries = checked(file, os.environ, spark, until_caught_up=until_caught_up).queries
         table = PipelineTable(console, pipeline, supervision.queries)
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from magnetar.clock import SystemClock
 from magnetar.pipelines.accounts import ViewAccount, accounts, differences
 from magnetar.pipelines.declaration import Pipeline
-from magnetar.pipelines.tally import Tally
+from magnetar.pipelines.query_counts import QueryCounts
 
 _PLAIN_EVERY_S: Final = 10.0
 
@@ -20,7 +20,7 @@ class Query(Protocol):
 
     name: str
     aside: str | None
-    tally: Tally
+    tally: QueryCounts
 
 
 class PipelineTable(Live):
@@ -90,7 +90,7 @@ class PipelineTable(Live):
         return table
 
 
-def _left_out(tally: Tally) -> int:
+def _left_out(tally: QueryCounts) -> int:
     """Rows that checks, deduplication and the watermark took out."""
     at_checks = sum(counts["rows"] - counts["passed"] for counts in tally.steps.values())
     return at_checks + tally.rows_duplicate + tally.rows_late

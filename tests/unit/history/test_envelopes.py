@@ -4,7 +4,7 @@ import pytest
 
 from magnetar import inner
 from magnetar.errors import CorruptEntry
-from magnetar.history.envelopes import SIZE_MAX, EntryMaker, Envelopes, How, Values
+from magnetar.history.envelopes import SIZE_MAX, EntryMaker, EntryRecipe, Envelopes, Values
 from magnetar.message import batch, entry
 from magnetar.message.compression import CompressionType, compress
 
@@ -22,10 +22,12 @@ VALUES = Values(array("i", [0, 5, 8, 8, 13]), memoryview(b"".join(BODIES)))
 def envelopes():
     checksums = list(map(inner.checksum, ENTRIES))
     made = Envelopes()
-    made.add(How.ONE, b"said", checksum=checksums[0], rows=1)
-    made.add(How.WHOLE, WHOLE, checksum=checksums[1], rows=0)
+    made.add(EntryRecipe.ONE, b"said", checksum=checksums[0], rows=1)
+    made.add(EntryRecipe.WHOLE, WHOLE, checksum=checksums[1], rows=0)
     heads, _ = batch.unpack(PACKED, 3)
-    made.add(How.BATCH, b"of a batch", checksum=checksums[2], rows=3, compression=2, heads=heads)
+    made.add(
+        EntryRecipe.BATCH, b"of a batch", checksum=checksums[2], rows=3, compression=2, heads=heads
+    )
     return made
 
 

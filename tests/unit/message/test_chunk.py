@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.errors import CorruptEntry
 from magnetar.message.chunk import Reassembly, split
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 
 
@@ -23,7 +23,7 @@ class Receiver:
             at = self.entry_id
         part = f"{uuid}{index} ".encode() if part is None else part
         total = len(part) * count if total_size is None else total_size
-        place = ChunkPlace(uuid, index, count, total)
+        place = ChunkInfo(uuid, index, count, total)
         return self.assembly.add(place, part, Position(1, at), self.now)
 
     @property

@@ -8,7 +8,7 @@ from magnetar.errors import CorruptEntry
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import join
 from magnetar.message.metadata import (
-    ChunkPlace,
+    ChunkInfo,
     EncryptedKey,
     Encryption,
     build,
@@ -43,7 +43,7 @@ def test_an_entry_says_who_sent_it_and_when():
 
 
 def test_everything_that_is_written_is_read():
-    place = ChunkPlace("u", 1, 3, 500)
+    place = ChunkInfo("u", 1, 3, 500)
     found = parse(
         entry(
             message_count=5,
@@ -85,10 +85,10 @@ def test_an_entry_says_in_which_transaction_it_is_sent():
 
 
 def test_a_broker_sees_what_it_needs():
-    seen = peek(entry(message_count=5, chunk=ChunkPlace("u", 2, 3, 10)))
+    seen = peek(entry(message_count=5, chunk=ChunkInfo("u", 2, 3, 10)))
     assert (seen.is_batch, seen.message_count, seen.publish_time_ms) == (True, 5, 1000)
     assert (seen.producer_name, seen.sequence_id, seen.compression) == ("p", 7, 0)
-    assert (seen.chunk, seen.chunk.last) == (ChunkPlace("u", 2, 3, 10), True)
+    assert (seen.chunk, seen.chunk.last) == (ChunkInfo("u", 2, 3, 10), True)
     assert (peek(entry()).chunk, peek(entry()).unusual) == (None, False)
 
 
@@ -113,7 +113,7 @@ def test_a_delay_is_seen_and_is_nothing_unusual():
 
 
 def test_a_message_in_one_chunk_is_no_chunk():
-    assert parse(entry(chunk=ChunkPlace("u", 0, 1, 10))).chunk is None
+    assert parse(entry(chunk=ChunkInfo("u", 0, 1, 10))).chunk is None
 
 
 @pytest.mark.parametrize("count", [1, 88, 5000])

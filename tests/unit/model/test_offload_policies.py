@@ -1,7 +1,7 @@
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.model.offload_policies import DRIVERS, OffloadPlace, OffloadPolicies
+from magnetar.model.offload_policies import DRIVERS, OffloadLocation, OffloadPolicies
 from magnetar.model.policies import Combined, Policies, combine
 from magnetar.model.policy_rows import Level
 from magnetar.model.policy_values import from_json, to_json
@@ -10,7 +10,7 @@ from magnetar.model.policy_values import from_json, to_json
 def test_a_folder_is_a_place():
     for uri in ("file:///srv/tiered", "/srv/tiered"):
         policies = OffloadPolicies(driver="filesystem", file_uri=uri)
-        assert policies.place() == OffloadPlace("filesystem", "file:///srv/tiered", {}, {})
+        assert policies.place() == OffloadLocation("filesystem", "file:///srv/tiered", {}, {})
 
 
 @pytest.mark.parametrize("uri", [None, "", "tiered", "hdfs://host/x", "file://host/x"])
@@ -44,9 +44,9 @@ def test_a_bucket_of_s3_is_a_place_and_what_opens_it_is_kept_apart(driver):
 
 def test_buckets_of_google_and_azure_are_places():
     google = OffloadPolicies(driver="google-cloud-storage", gcs_bucket="b", gcs_key_file="/k")
-    assert google.place() == OffloadPlace(google.driver, "gs://b", {}, {"service_account": "/k"})
+    assert google.place() == OffloadLocation(google.driver, "gs://b", {}, {"service_account": "/k"})
     azure = OffloadPolicies(driver="azureblob", bucket="b")
-    assert azure.place() == OffloadPlace("azureblob", "az://b", {}, {})
+    assert azure.place() == OffloadLocation("azureblob", "az://b", {}, {})
 
 
 @pytest.mark.parametrize("driver", ["S3", "google-cloud-storage", "azureblob"])

@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.pipelines.accounts import accounts, differences
 from magnetar.pipelines.declaration import Action, Check, Location, Pipeline, Source, Step
-from magnetar.pipelines.tally import Tally
+from magnetar.pipelines.query_counts import QueryCounts
 
 CHECKS = (
     Check("bad", "x", Action.QUARANTINE),
@@ -20,8 +20,8 @@ COUNTS = {"rows": 10, "passed": 6, "failed: bad": 3, "failed: worse": 1, "failed
 
 
 def tallies(**counts):
-    sink = Tally(rows_read=10, rows_written=6, steps={"clean": {**COUNTS, **counts}})
-    return {"copy": sink, "clean_quarantine": Tally(rows_read=10, rows_written=3)}
+    sink = QueryCounts(rows_read=10, rows_written=6, steps={"clean": {**COUNTS, **counts}})
+    return {"copy": sink, "clean_quarantine": QueryCounts(rows_read=10, rows_written=3)}
 
 
 def test_each_row_passed_or_was_dropped_or_quarantined():
@@ -52,7 +52,7 @@ def test_the_quarantine_has_written_what_was_left_to_it_once_it_has_read_as_much
 def rejecting(*, rows=10, written=2):
     counted = tallies()
     counted["copy"].steps["orders"] = {"rows": rows, "passed": 8, "failed: malformed": 2}
-    counted["orders_reject"] = Tally(rows_read=10, rows_written=written)
+    counted["orders_reject"] = QueryCounts(rows_read=10, rows_written=written)
     return counted, accounts(PIPELINE, counted)
 
 

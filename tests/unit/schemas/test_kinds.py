@@ -9,7 +9,7 @@ from unit.schemas.records import Colour, Size
 
 from magnetar.errors import InvalidValue
 from magnetar.schemas import kinds
-from magnetar.schemas.kinds import Misfit
+from magnetar.schemas.kinds import ValueMismatch
 
 WEST = timezone(timedelta(hours=-5))
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
@@ -41,7 +41,7 @@ NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
     ],
 )
 def test_a_value_that_does_not_fit_is_named(kind, value, text):
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(ValueMismatch) as misfit:
         kind.to_plain(value)
     assert misfit.match(text)
 
@@ -60,7 +60,7 @@ def test_a_value_that_does_not_fit_is_named(kind, value, text):
     ],
 )
 def test_a_plain_value_of_another_kind_is_named(kind, plain, text):
-    with pytest.raises(Misfit, match=text):
+    with pytest.raises(ValueMismatch, match=text):
         kind.of_plain(plain)
 
 

@@ -7,7 +7,7 @@ import pytest
 from unit.schemas.records import Colour, Item, Model, Order, Struct
 
 from magnetar.errors import InvalidValue, UndecodableValue
-from magnetar.schemas.kinds import Misfit
+from magnetar.schemas.kinds import ValueMismatch
 from magnetar.schemas.records import (
     AvroType,
     Deriving,
@@ -110,7 +110,7 @@ def test_a_record_may_hold_itself():
 def test_models_and_structs_have_names_of_their_own():
     assert [each["name"] for each in derived(Model).definition["fields"]][-1] == "customerName"
     assert derived(Struct).definition["fields"][0]["name"] == "orderNumber"
-    with pytest.raises(Misfit, match="is no Model: 1 validation error"):
+    with pytest.raises(ValueMismatch, match="is no Model: 1 validation error"):
         derived(Model).of_plain({"number": 0})
 
 
@@ -172,7 +172,7 @@ def test_what_is_nested_too_deeply_has_no_value():
 
 
 def test_what_is_missing_is_named():
-    with pytest.raises(Misfit, match=r"items\[0\].name: is missing, and has no default"):
+    with pytest.raises(ValueMismatch, match=r"items\[0\].name: is missing, and has no default"):
         derived(Order).of_plain({"number": 1, "items": [{}]})
-    with pytest.raises(Misfit, match="must be a record, not list"):
+    with pytest.raises(ValueMismatch, match="must be a record, not list"):
         derived(Order).of_plain([])

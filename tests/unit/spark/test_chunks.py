@@ -5,14 +5,14 @@ import pytest
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Delivery
 from magnetar.message.compression import CompressionType, compress
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 from magnetar.spark import chunks as chunks_module
 from magnetar.spark.chunks import CHUNKED_MESSAGES_MAX, NOT_BEGUN, SEEN_MAX, ChunkedMessages
 
 
 def chunk(entry_id, uuid, index, parts, *, compression=CompressionType.NONE, size=0):
-    place = ChunkPlace(uuid, index, len(parts), sum(map(len, parts)))
+    place = ChunkInfo(uuid, index, len(parts), sum(map(len, parts)))
     metadata = SimpleNamespace(chunk=place, compression=compression, uncompressed_size=size)
     delivery = Delivery("t", Position(1, entry_id), -1, 0, metadata, 0, redelivered=False)
     return Entry(delivery, parts[index])

@@ -5,7 +5,12 @@ from hypothesis import strategies as st
 
 from magnetar.inner.plain.batches import unpack
 from magnetar.spark import rows as rows_module
-from magnetar.spark.numbered_rows import SAME_PARTITION_MESSAGES, SURELY, NumberedRows, Share
+from magnetar.spark.numbered_rows import (
+    SAME_PARTITION_MESSAGES,
+    SURELY,
+    NumberedRows,
+    PartitionRows,
+)
 from magnetar.spark.rows import Rows
 
 KEYS = st.sampled_from([None, b"", b"a", b"b", b"\xff", b"c"])
@@ -124,5 +129,5 @@ def test_the_numbers_say_whether_all_before_them_is_stored(surely, highest, foun
 def test_the_batches_that_are_done_are_those_that_were_sent():
     rows = Rows(pa.RecordBatch.from_pydict({"value": [b"%d" % row for row in range(8)]}))
     for done, count in ((0, 0), (1, 1), (3, 1), (4, 2), (8, 3)):
-        share = Share(rows, 8, 0, done, surely=True, done_unsure=True)
+        share = PartitionRows(rows, 8, 0, done, surely=True, done_unsure=True)
         assert len(list(share.batches_done())) == count

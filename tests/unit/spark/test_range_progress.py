@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Delivery
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
@@ -131,7 +131,7 @@ def mixed(data):
 
 
 def chunk(entry_id, name, index, size):
-    place = ChunkPlace(f"m{name}", index, size, size) if size > 1 else None
+    place = ChunkInfo(f"m{name}", index, size, size) if size > 1 else None
     metadata = SimpleNamespace(chunk=place, publish_time_ms=0, compression=0)
     delivery = Delivery("t", Position(1, entry_id), -1, 0, metadata, 0, redelivered=False)
     return Entry(delivery, b"%d" % index)

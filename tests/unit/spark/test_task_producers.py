@@ -10,8 +10,8 @@ from magnetar.errors import MessageTooLarge, NotAllowed, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.admin import AdminApi
 from magnetar.spark.rows import Rows
-from magnetar.spark.task_producers import RUN_BYTES_MAX, Once, TaskProducers
-from magnetar.spark.write_options import Write
+from magnetar.spark.task_producers import RUN_BYTES_MAX, TaskProducers, TaskWrite
+from magnetar.spark.write_options import IdempotentWrite
 from magnetar.testing.local_broker import BrokerThread
 
 LARGE = b"x" * 6_000_000  # Beyond what the broker takes in one entry.
@@ -38,7 +38,7 @@ def send(producers, topic, values):
 def write(broker, client, topic):
     def write(rows, *, version=0, client=client):
         admin = AdminApi(broker.web_url, 10.0)
-        once = Once(Write("q", version), admin.deduplicates, admin.message_size_max)
+        once = TaskWrite(IdempotentWrite("q", version), admin.deduplicates, admin.message_size_max)
         with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
             for part in rows:
                 send(producers, topic, part)
@@ -86,7 +86,7 @@ def test_a_try_waits_until_the_worker_of_an_earlier_one_is_gone(broker, client, 
 
 
 def test_a_topic_that_does_not_deduplicate_gets_nothing(client, topic):
-    once = Once(Write("q", 0), lambda _name: False)
+    once = TaskWrite(IdempotentWrite("q", 0), lambda _name: False)
     with (
         pytest.raises(NotAllowed, match="does not deduplicate"),
         TaskProducers(client, 0, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers,
@@ -114,7 +114,7 @@ def test_many_bytes_are_handed_over_in_pieces(client, topic):
 
 def test_nothing_is_sent_after_a_batch_that_could_not_be(topic):
     """The next try would take what lies before it for stored, and pass over it."""
-    once = Once(Write("q", 0), lambda _name: True)
+    once = TaskWrite(IdempotentWrite("q", 0), lambda _name: True)
     rows = [b"a" * 60_000, b"b" * 60_000, b"c" * 200_000]
     settings = {"brokerDeduplicationEnabled": True, "maxMessageSize": 100_000}
     with BrokerThread(settings=settings) as broker, blocking.Client(broker.service_url) as client:
@@ -138,7 +138,7 @@ def test_batches_become_as_small_as_the_topic_wants_them(broker, client, write, 
 
 def test_a_policy_that_comes_while_rows_are_written_is_told_of(broker, client, topic):
     client.create_producer(topic).close()
-    once = Once(Write("q", 0), lambda _topic: True, lambda _topic: 0)
+    once = TaskWrite(IdempotentWrite("q", 0), lambda _topic: True, lambda _topic: 0)
     ask(broker, "POST", f"{topic.replace('://', '/')}/maxMessageSize", 1000)
     with (  # noqa: PT012 - either may raise.
         pytest.raises(NotAllowed, match=r"began to refuse rows.*another txnAppId or checkpoint"),
@@ -165,7 +165,7 @@ def test_rows_that_a_new_policy_may_have_refused_are_not_taken_for_stored(
 ):
     """What lay behind them was stored: the broker then tells the next try that all of it is."""
     client.create_producer(topic).close()
-    at_first = Once(Write("q", 0), lambda _topic: True, lambda _topic: 0)
+    at_first = TaskWrite(IdempotentWrite("q", 0), lambda _topic: True, lambda _topic: 0)
     with TaskProducers(client, 3, once=at_first, timeout_s=10.0, send_timeout_s=1.0) as producers:
         send(producers, topic, [b"a"])
         producers.flush()
@@ -185,7 +185,7 @@ def test_rows_that_a_new_policy_may_have_refused_are_not_taken_for_stored(
 
 def write_unseen(client, topic, rows):
     """By a role that is not let see policies."""
-    once = Once(Write("q", 0), lambda _topic: True)
+    once = TaskWrite(IdempotentWrite("q", 0), lambda _topic: True)
     with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
         for part in rows:
             send(producers, topic, part)
@@ -247,7 +247,7 @@ def test_what_goes_wrong_ahead_is_raised_for_rows_and_leaves_no_producer(client,
         return False
 
     for rows in ([], rows_of(0)):
-        once = Once(Write("q", 0), refuse)
+        once = TaskWrite(IdempotentWrite("q", 0), refuse)
         with (
             pytest.raises(NotAllowed) if rows else nullcontext(),
             TaskProducers(client, 3, once=once, timeout_s=0.0, send_timeout_s=1.0) as producers,

@@ -2,7 +2,7 @@ import pytest
 
 from magnetar.errors import InvalidValue
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.write_options import Encryption, Write, WriteOptions
+from magnetar.spark.write_options import Encryption, IdempotentWrite, WriteOptions
 
 URL = "pulsar://localhost:6650"
 
@@ -50,7 +50,7 @@ def test_a_sink_writes_at_least_once_unless_it_is_told_and_can_ask_for_deduplica
 
 def test_a_batch_write_may_have_a_name_and_a_version():
     named = {**ONCE, "txnAppId": "nightly", "txnVersion": "7"}
-    assert WriteOptions.parse(named, streaming=False).write == Write("nightly", 7)
+    assert WriteOptions.parse(named, streaming=False).write == IdempotentWrite("nightly", 7)
     assert WriteOptions.parse(ONCE, streaming=False).write is None
     for wrong, says in (
         ({"txnVersion": "-1"}, "belong together"),

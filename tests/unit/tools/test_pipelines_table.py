@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from magnetar.pipelines.declaration import Action, Check, Pipeline, Place, Source, Step
-from magnetar.pipelines.tally import Tally
+from magnetar.pipelines.declaration import Action, Check, Location, Pipeline, Source, Step
+from magnetar.pipelines.query_counts import Tally
 from magnetar.tools.pipelines_table import PipelineTable
 
-PLACE = Place("pulsar", {})
+PLACE = Location("pulsar", {})
 STEP = Step("clean", "", None, (), None, (), (Check("positive", "x", Action.DROP),), None)
 PIPELINE = Pipeline("orders", Path(), "c", "available-now", {}, (), (STEP,), ())
 

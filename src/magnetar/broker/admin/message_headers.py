@@ -7,7 +7,7 @@ from typing import Final
 from magnetar.broker.admin.stats import instant
 from magnetar.message import metadata
 from magnetar.message.compression import CompressionType, decompress
-from magnetar.message.metadata import ChunkPlace, Encryption, Metadata, Peek
+from magnetar.message.metadata import ChunkInfo, Encryption, Metadata, Peek
 from magnetar.model.position import Position
 
 _FRAME_BYTES: Final = 10
@@ -63,7 +63,7 @@ def _named(
     return named | _chunk(found.chunk) | _encryption(found.encryption)
 
 
-def _chunk(place: ChunkPlace | None) -> dict[str, str | None]:
+def _chunk(place: ChunkInfo | None) -> dict[str, str | None]:
     if place is None:
         return {}
     return {

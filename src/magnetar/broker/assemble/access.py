@@ -11,29 +11,29 @@ from magnetar.broker.config import Config
 from magnetar.broker.handlers.sign_in import SignIn
 from magnetar.broker.resources import Resources
 
-from .shared import Shared
+from .build_context import BuildContext
 
 
-def http_sign_in(shared: Shared, authentication: Authentication) -> HttpSignIn:
+def http_sign_in(context: BuildContext, authentication: Authentication) -> HttpSignIn:
     """What asks of whoever sends a request who it is."""
     return HttpSignIn(
         authentication,
-        shared.clock,
-        _proxy_rules(shared.config),
-        metrics=shared.config.auth.metrics,
+        context.clock,
+        _proxy_rules(context.config),
+        metrics=context.config.auth.metrics,
     )
 
 
-def sign_in(shared: Shared, authentication: Authentication) -> SignIn:
+def sign_in(context: BuildContext, authentication: Authentication) -> SignIn:
     """What asks of whoever connects who it is, and again before its credentials expire."""
-    settings = shared.config.auth
+    settings = context.config.auth
     sign_in = SignIn(
         authentication,
-        shared.clock,
-        proxies=_proxy_rules(shared.config),
+        context.clock,
+        proxies=_proxy_rules(context.config),
         original_credentials=settings.original_credentials,
     )
-    shared.tasks.spawn("credentials", sign_in.keep_fresh(settings.refresh_check_s))
+    context.tasks.spawn("credentials", sign_in.keep_fresh(settings.refresh_check_s))
     return sign_in
 
 
@@ -54,7 +54,7 @@ def authorization_service(
 
 
 def revoke(
-    authorization: AuthorizationService, shared: Shared, broker: Broker, resources: Resources
+    authorization: AuthorizationService, context: BuildContext, broker: Broker, resources: Resources
 ) -> None:
     """Take from clients what their roles may not have any more, from now on."""
     revocation = Revocation(
@@ -62,12 +62,12 @@ def revoke(
         resources,
         topics=broker.registry.loaded,
         sessions=broker.sessions,
-        clock=shared.clock,
-        tasks=shared.tasks,
-        interval_s=shared.config.auth.refresh_check_s,
+        clock=context.clock,
+        tasks=context.tasks,
+        interval_s=context.config.auth.refresh_check_s,
     )
-    shared.stack.callback(revocation.close)
-    shared.tasks.spawn("revocation", revocation.run())
+    context.stack.callback(revocation.close)
+    context.tasks.spawn("revocation", revocation.run())
 
 
 def _proxy_rules(config: Config) -> ProxyRules:

@@ -29,10 +29,10 @@ from magnetar.storage.ledger.local.disk import Files
 from magnetar.tasks import Tasks
 
 from .access import authorization_service, http_sign_in, revoke
+from .build_context import BuildContext
 from .commands import command_table
 from .functions_worker import check_client, functions_worker
 from .services import open_services
-from .shared import Shared
 from .stores import Stores, open_stores
 from .traces import TraceParts, trace_parts
 
@@ -58,8 +58,8 @@ async def running_broker(
     async with AsyncExitStack() as stack:
         check_client(config)
         tls = ServerTls(config.tls, clock) if config.tls.on else None
-        context = None if tls is None else tls.context
-        listeners = open_listeners(config.server, config.tls, context, stack)
+        tls_context = None if tls is None else tls.context
+        listeners = open_listeners(config.server, config.tls, tls_context, stack)
         authentication = authentication_of(config.auth, clock)
         if authentication is not None:
             stack.push_async_callback(authentication.close)
@@ -68,10 +68,12 @@ async def running_broker(
             authentication.audit = audit
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
-        shared = Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
-        stores = stores or await open_stores(shared, files)
-        services = await open_services(shared, _address(config, listeners), stores)
-        traces = await trace_parts(shared, services)
+        context = BuildContext(
+            config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack
+        )
+        stores = stores or await open_stores(context, files)
+        services = await open_services(context, _address(config, listeners), stores)
+        traces = await trace_parts(context, services)
         authorization = authorization_service(config, services.resources, authentication)
         if authorization is not None:
             services.authorization = RouteAuthorization(authorization)
@@ -81,10 +83,14 @@ async def running_broker(
             address=services.address,
             registry=services.topics,
             table=command_table(
-                shared, services, authentication, ClientAuthorization(authorization), traces.consume
+                context,
+                services,
+                authentication,
+                ClientAuthorization(authorization),
+                traces.consume,
             ),
             clock=clock,
-            iteration=shared.iteration,
+            iteration=context.iteration,
             tasks=tasks,
             new_session=traces.new_session,
         )
@@ -98,13 +104,13 @@ async def running_broker(
         if tls is not None:
             services.health.certificates = lambda: tls.expiries
         if listeners.web:
-            await _serve_admin(shared, services, listeners, authentication, traces)
+            await _serve_admin(context, services, listeners, authentication, traces)
         await broker.start()
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current())
         broker.reload = partial(_reload, services, tls)
         if authorization is not None:
-            revoke(authorization, shared, broker, services.resources)
+            revoke(authorization, context, broker, services.resources)
         yield broker
 
 
@@ -123,28 +129,28 @@ async def _reload(services: AdminServices, tls: ServerTls | None, config: Config
 
 
 async def _serve_admin(
-    shared: Shared,
+    context: BuildContext,
     services: AdminServices,
     listeners: Listeners,
     authentication: Authentication | None,
     traces: TraceParts,
 ) -> None:
     """Serve the admin REST API, and functions where there are any, until the stack is closed."""
-    server = shared.config.server
+    server = context.config.server
     if server.functions_worker:
         if authentication is None:
             warn_if_open(server.bind_address, "bindAddress")
-        services.functions = await functions_worker(shared, services)
+        services.functions = await functions_worker(context, services)
     admin = await start_admin(
         services,
         listeners.web,
-        connections_max=shared.config.connections.admin_connections_max,
-        connections_per_ip_max=shared.config.connections.admin_connections_per_ip_max,
-        sign_in=None if authentication is None else http_sign_in(shared, authentication),
+        connections_max=context.config.connections.admin_connections_max,
+        connections_per_ip_max=context.config.connections.admin_connections_per_ip_max,
+        sign_in=None if authentication is None else http_sign_in(context, authentication),
         traces=traces.requests,
-        routes=every_route if shared.config.auth.probes else routes_with_open_probes,
+        routes=every_route if context.config.auth.probes else routes_with_open_probes,
     )
-    shared.stack.push_async_callback(admin.close)
+    context.stack.push_async_callback(admin.close)
 
 
 def _address(config: Config, listeners: Listeners) -> BrokerAddress:

@@ -14,37 +14,37 @@ from magnetar.broker.handlers.transaction import TransactionHandler
 from magnetar.broker.topic_watches import TopicWatches
 
 from .access import sign_in
-from .shared import Shared
+from .build_context import BuildContext
 
 
 def command_table(
-    shared: Shared,
+    context: BuildContext,
     services: AdminServices,
     authentication: Authentication | None,
     authorization: ClientAuthorization,
     consume: type[ConsumeHandler],
 ) -> CommandTable:
     """What a connection looks its commands up in."""
-    settings, topics = shared.config.connections, services.topics
+    settings, topics = context.config.connections, services.topics
     schemas = services.schemas
-    watches = TopicWatches(services.resources, clock=shared.clock, tasks=shared.tasks)
+    watches = TopicWatches(services.resources, clock=context.clock, tasks=context.tasks)
     return CommandTable(
         connect=ConnectHandler(
             message_size_max=settings.message_size_max,
             topic_watchers=settings.topic_watchers,
-            sign_in=None if authentication is None else sign_in(shared, authentication),
+            sign_in=None if authentication is None else sign_in(context, authentication),
         ),
         produce=ProduceHandler(
             topics,
             schemas,
-            tasks=shared.tasks,
+            tasks=context.tasks,
             producers_max=settings.producers_max,
             authorization=authorization,
         ),
         consume=consume(
             topics,
             schemas,
-            shared.config.topics,
+            context.config.topics,
             consumers_max=settings.consumers_max,
             message_ids_at_once_max=settings.message_ids_at_once_max,
             authorization=authorization,
@@ -59,6 +59,6 @@ def command_table(
         transaction=None
         if services.coordinators is None
         else TransactionHandler(services.coordinators, authorization),
-        tasks=shared.tasks,
+        tasks=context.tasks,
         requests_running_max=settings.requests_running_max,
     )

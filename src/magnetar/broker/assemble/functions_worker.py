@@ -11,7 +11,7 @@ from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 
-from .shared import Shared
+from .build_context import BuildContext
 
 if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
@@ -37,24 +37,26 @@ def check_client(config: Config) -> None:
         )
 
 
-async def functions_worker(shared: Shared, services: AdminServices) -> "FunctionsWorkerProcess":
+async def functions_worker(
+    context: BuildContext, services: AdminServices
+) -> "FunctionsWorkerProcess":
     """What starts a functions worker when it is asked for; at once where there are functions."""
-    storage = shared.config.storage
+    storage = context.config.storage
     if storage.in_memory:
-        folder = Path(shared.stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
+        folder = Path(context.stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
     else:
         folder = storage.data_directory
     kind = import_module("magnetar.broker.admin.functions_worker").FunctionsWorkerProcess
-    address, tls = services.address, shared.config.tls
+    address, tls = services.address, context.config.tls
     files = {name: str(file) for name, file in tls.client_files.items() if tls.client}
     worker: FunctionsWorkerProcess = kind(
         address.service_url_tls if tls.client else address.service_url,
         address.web_url_tls if tls.client else address.web_url,
         folder / "functions",
-        shared.clock,
-        client=shared.config.auth.client_settings | files,
+        context.clock,
+        client=context.config.auth.client_settings | files,
     )
-    shared.stack.push_async_callback(worker.close)
+    context.stack.push_async_callback(worker.close)
     if await services.resources.topic_exists(FUNCTIONS_METADATA):
         worker.start()
     return worker

@@ -16,22 +16,24 @@ from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedger
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_options
 from magnetar.storage.metadata import paths
 
-from .shared import Shared
+from .build_context import BuildContext
 from .stores import Stores
 
 
-def managed_ledgers(shared: Shared, stores: Stores, health: BrokerHealth) -> ManagedLedgerFactory:
+def managed_ledgers(
+    context: BuildContext, stores: Stores, health: BrokerHealth
+) -> ManagedLedgerFactory:
     """What opens the logs of topics, and those that a broker has for itself."""
-    offloader = HistoryOffloader(shared.clock)
-    shared.stack.push_async_callback(offloader.close)
+    offloader = HistoryOffloader(context.clock)
+    context.stack.push_async_callback(offloader.close)
     return ManagedLedgerFactory(
         metadata=stores.metadata,
         ledgers=stores.ledgers,
         codec=stores.codec,
         cache=health.cache,
-        clock=shared.clock,
-        tasks=shared.tasks,
-        settings=_managed_ledger_settings(shared.config.storage),
+        clock=context.clock,
+        tasks=context.tasks,
+        settings=_managed_ledger_settings(context.config.storage),
         offloader=offloader,
     )
 

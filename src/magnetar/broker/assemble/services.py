@@ -22,20 +22,22 @@ from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
 from magnetar.version import __version__
 
+from .build_context import BuildContext
 from .managed_ledgers import ledger_opener, managed_ledgers
-from .shared import Shared
 from .stores import Stores, broker_health_of
 from .transactions import open_coordinators
 
 
-async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) -> AdminServices:
+async def open_services(
+    context: BuildContext, address: BrokerAddress, stores: Stores
+) -> AdminServices:
     """What stands on the stores, up to the topics."""
-    config = shared.config
+    config = context.config
     cluster = config.server.cluster
     metadata, codec = stores.metadata, stores.codec
-    health = broker_health_of(shared, metadata, stores.ledgers)
+    health = broker_health_of(context, metadata, stores.ledgers)
     resources = Resources(metadata, cluster, codec=codec)
-    shared.stack.callback(resources.close)
+    context.stack.callback(resources.close)
     await resources.ensure_defaults(
         cluster,
         *(address.web_url, address.service_url, address.web_url_tls, address.service_url_tls),
@@ -44,22 +46,22 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         resources,
         metadata,
         broker=broker_policies(config.policies, config.rates, config.offload),
-        tasks=shared.tasks,
+        tasks=context.tasks,
         topic_level=config.policies.topic_level,
     )
-    shared.stack.callback(policies.close)
-    resource_groups = ResourceGroups(metadata, resources, shared.tasks, codec=codec)
-    shared.stack.callback(resource_groups.close)
-    schemas = SchemaRegistry(metadata, shared.clock, codec=codec)
-    shared.stack.callback(schemas.close)
+    context.stack.callback(policies.close)
+    resource_groups = ResourceGroups(metadata, resources, context.tasks, codec=codec)
+    context.stack.callback(resource_groups.close)
+    schemas = SchemaRegistry(metadata, context.clock, codec=codec)
+    context.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
     configuration = DynamicConfiguration(
-        config, resources.objects, policies, creation, metadata=metadata, tasks=shared.tasks
+        config, resources.objects, policies, creation, metadata=metadata, tasks=context.tasks
     )
-    shared.stack.callback(configuration.close)
+    context.stack.callback(configuration.close)
     await configuration.load()
-    ledgers = managed_ledgers(shared, stores, health)
-    ownership = Ownership(metadata, address, codec=codec, clock=shared.clock, tasks=shared.tasks)
+    ledgers = managed_ledgers(context, stores, health)
+    ownership = Ownership(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
@@ -70,12 +72,12 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         policies=policies,
         deletions=Deletions(metadata, codec=codec),
         settings=config.topics,
-        clock=shared.clock,
-        iteration=shared.iteration,
+        clock=context.clock,
+        iteration=context.iteration,
         producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
         shared_rates=SharedRates(
             resource_groups,
-            shared.clock,
+            context.clock,
             publish=config.rates.shared_publish,
             dispatch=config.rates.shared_dispatch,
         ),
@@ -104,11 +106,11 @@ async def open_services(shared: Shared, address: BrokerAddress, stores: Stores) 
         cluster=cluster,
         message_size_max=config.connections.message_size_max,
         version=__version__,
-        clock=shared.clock,
+        clock=context.clock,
         configuration=configuration,
         data_directory=None if config.storage.in_memory else config.storage.data_directory,
         health=health,
         metrics=config.metrics,
     )
-    services.coordinators = await open_coordinators(shared, services, ledgers)
+    services.coordinators = await open_coordinators(context, services, ledgers)
     return services

@@ -23,7 +23,7 @@ from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
 
-from .shared import Shared
+from .build_context import BuildContext
 
 
 class Stores(NamedTuple):
@@ -34,25 +34,25 @@ class Stores(NamedTuple):
     codec: Codec = JsonCodec()  # How the records of the metadata store look.
 
 
-async def open_stores(shared: Shared, files: Files | None) -> Stores:
+async def open_stores(context: BuildContext, files: Files | None) -> Stores:
     """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
-    settings = shared.config.storage
+    settings = context.config.storage
     if settings.in_memory:
         return Stores(MemoryMetadataStore(), MemoryLedgerStore())
     folder = settings.data_directory
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
-        settings=replace(ledger_settings(settings), timed=not shared.config.traces.disabled),
-        clock=shared.clock,
-        iteration=shared.iteration,
+        settings=replace(ledger_settings(settings), timed=not context.config.traces.disabled),
+        clock=context.clock,
+        iteration=context.iteration,
         files=files,
     )
-    shared.stack.push_async_callback(ledgers.close)
+    context.stack.push_async_callback(ledgers.close)
     has_log = holds_log(folder / "ledgers")
     metadata = await SqliteMetadataStore.open(
-        folder / "metadata.sqlite", clock=shared.clock, must_exist=has_log
+        folder / "metadata.sqlite", clock=context.clock, must_exist=has_log
     )
-    shared.stack.push_async_callback(metadata.close)
+    context.stack.push_async_callback(metadata.close)
     ledgers.when_lost(metadata.refuse)
     stores = Stores(metadata, ledgers)
     if not has_log:
@@ -72,11 +72,13 @@ def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
     )
 
 
-def broker_health_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerStore) -> BrokerHealth:
+def broker_health_of(
+    context: BuildContext, metadata: MetadataStore, ledgers: LedgerStore
+) -> BrokerHealth:
     """What an operator may see of how the stores are."""
-    cache_size_max = shared.config.storage.cache_mb * MIB
+    cache_size_max = context.config.storage.cache_mb * MIB
     cache = EntryCache(cache_size_max)
-    health = BrokerHealth(shared.clock, cache=cache)
+    health = BrokerHealth(context.clock, cache=cache)
     if isinstance(metadata, SqliteMetadataStore):
         health.metadata = metadata.counts
         health.metadata_put_bytes = lambda: metadata.put_bytes
@@ -88,5 +90,5 @@ def broker_health_of(shared: Shared, metadata: MetadataStore, ledgers: LedgerSto
         health.damage = ledgers.damage
         health.sync_latency = ledgers.sync_latency
         health.log_times = lambda: ledgers.times
-        health.data_directory = shared.config.storage.data_directory
+        health.data_directory = context.config.storage.data_directory
     return health

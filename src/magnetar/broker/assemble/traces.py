@@ -13,7 +13,7 @@ from magnetar.broker.session import Session
 from magnetar.errors import InvalidValue
 from magnetar.model.trace_counts import TraceCounts
 
-from .shared import Shared
+from .build_context import BuildContext
 
 if TYPE_CHECKING:
     from magnetar.broker.tracing.request_traces import RequestTraces
@@ -30,9 +30,9 @@ class TraceParts:
     requests: "RequestTraces | None" = None
 
 
-async def trace_parts(shared: Shared, services: AdminServices) -> TraceParts:
+async def trace_parts(context: BuildContext, services: AdminServices) -> TraceParts:
     """Get ready to make spans, where the settings say so. Raises InvalidValue without the SDK."""
-    settings = shared.config.traces
+    settings = context.config.traces
     if settings.disabled:
         return TraceParts()
     loop = asyncio.get_running_loop()
@@ -63,8 +63,8 @@ async def trace_parts(shared: Shared, services: AdminServices) -> TraceParts:
         settings,
         counts,
         log_times=services.health.log_times,
-        clock=shared.clock,
-        iteration=shared.iteration,
+        clock=context.clock,
+        iteration=context.iteration,
     )
-    shared.stack.push_async_callback(spans.close)
+    context.stack.push_async_callback(spans.close)
     return TraceParts(partial(TracedSession, traces), TracedConsumeHandler, RequestTraces(traces))

@@ -8,16 +8,16 @@ from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedger
 from magnetar.storage.metadata import paths
 from magnetar.storage.record_log import RecordLog, open_record_log
 
-from .shared import Shared
+from .build_context import BuildContext
 
 _CURSOR = "transaction.subscription"
 
 
 async def open_coordinators(
-    shared: Shared, services: AdminServices, ledgers: ManagedLedgerFactory
+    context: BuildContext, services: AdminServices, ledgers: ManagedLedgerFactory
 ) -> Coordinators | None:
     """What serves the coordinators; None where transactions are off."""
-    settings = shared.config.transactions
+    settings = context.config.transactions
     if not settings.enabled:
         return None
 
@@ -30,10 +30,10 @@ async def open_coordinators(
         open_log=open_log,
         participants=TopicParticipants(),
         active_max=settings.active_max,
-        clock=shared.clock,
-        iteration=shared.iteration,
+        clock=context.clock,
+        iteration=context.iteration,
     )
-    shared.stack.push_async_callback(coordinators.close)
+    context.stack.push_async_callback(coordinators.close)
     services.topics.served_along = coordinators
     await coordinators.start(settings.coordinators)
     return coordinators

@@ -8,7 +8,7 @@ consumer keeps what it got.
 
 from typing import Generic
 
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 
 from .blocked import C
 
@@ -29,7 +29,7 @@ class ChunkSlots(Generic[C]):
         found = self._holders.get(slot)
         return None if found is None else found[0]
 
-    def delivered(self, chunk: ChunkPlace, slot: int, consumer: C) -> bool:
+    def delivered(self, chunk: ChunkInfo, slot: int, consumer: C) -> bool:
         """A consumer gets a chunk. True: a slot no longer stays with the consumer that had it."""
         if self._slots.get(chunk.uuid) == slot and self.holder(slot) == consumer and not chunk.last:
             return False

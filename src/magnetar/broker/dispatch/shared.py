@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Final, Generic
 
 from magnetar.message.entry_traits import EntryTraits
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -164,7 +164,7 @@ class Shared(Generic[C]):
             left.append(index)
         return list(picks.items()), left
 
-    def _chunk_assigned(self, chunk: ChunkPlace, owner: C) -> None:
+    def _chunk_assigned(self, chunk: ChunkInfo, owner: C) -> None:
         self.chunk_owners.pop(chunk.uuid, None)
         if not chunk.last:
             self.chunk_owners[chunk.uuid] = owner
@@ -185,7 +185,7 @@ class Shared(Generic[C]):
         return owner is not None and owner.capacity <= 0
 
 
-def chunk_at(traits: EntryTraits, index: int) -> ChunkPlace | None:
+def chunk_at(traits: EntryTraits, index: int) -> ChunkInfo | None:
     """Which part of a chunked message an entry of a run is; None for a whole message."""
     seen = traits.unusual.get(index)
     return None if seen is None else seen.chunk

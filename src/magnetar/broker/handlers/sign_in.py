@@ -20,7 +20,7 @@ NOT_A_PROXY: Final = "Must not set proxyVersion without connecting as a ProxyRol
 
 
 @dataclass(slots=True)
-class Ending:
+class CredentialExpiry:
     """What is known of a client whose credentials end."""
 
     method: str
@@ -46,7 +46,7 @@ class SignIn:
         self._clock = clock
         self._proxies = proxies
         self._original_credentials = original_credentials
-        self._ending: dict[Session, Ending] = {}  # Of open connections.
+        self._ending: dict[Session, CredentialExpiry] = {}  # Of open connections.
 
     async def connect(self, session: Session, command: CommandConnect) -> None:
         """Give the session its role. Raises NotAuthenticated and NotAuthorized, or NotReady."""
@@ -70,7 +70,7 @@ class SignIn:
         )
         if identity.expires_at_ms is not None and not session.closed:
             refreshes = command.feature_flags.supports_auth_refresh
-            self._ending[session] = Ending(
+            self._ending[session] = CredentialExpiry(
                 shown.method,
                 identity.expires_at_ms,
                 of_original,
@@ -112,7 +112,7 @@ class SignIn:
                 if ending.expires_at_ms < now_ms:
                     self._ask(session, ending)
 
-    def _ask(self, session: Session, ending: Ending) -> None:
+    def _ask(self, session: Session, ending: CredentialExpiry) -> None:
         if ending.challenged:
             session.hang_up("it was asked for new credentials and showed none")
         elif not ending.renewable:

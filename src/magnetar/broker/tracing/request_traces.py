@@ -7,7 +7,7 @@ from .traceparent import parent_in
 from .traces import Traces
 
 
-class Asked(Protocol):
+class TracedRequest(Protocol):
     """A request, as far as its span tells of it: neither its query nor its body."""
 
     @property
@@ -22,12 +22,12 @@ class Asked(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
 
-class Answered(Protocol):
+class TracedReply(Protocol):
     @property
     def status(self) -> int: ...
 
 
-R = TypeVar("R", bound=Answered)
+R = TypeVar("R", bound=TracedReply)
 
 
 class RequestTraces:
@@ -36,7 +36,7 @@ class RequestTraces:
     def __init__(self, traces: Traces) -> None:
         self._traces = traces
 
-    async def around(self, request: Asked, reply: Callable[[], Awaitable[R]]) -> R:
+    async def around(self, request: TracedRequest, reply: Callable[[], Awaitable[R]]) -> R:
         """Answer a request, in a span where it is chosen."""
         traces = self._traces
         parent = parent_in(request.headers.get("traceparent", ""))

@@ -10,8 +10,8 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.model.trace_counts import TraceCounts
 from magnetar.model.write_counts import GroupTimes
 
-from .followed import Followed
 from .sampling import DELIVERIES_PER_S_MAX, PerSecond, Sampling
+from .traced_entries import TracedEntries
 
 if TYPE_CHECKING:  # It imports OpenTelemetry.
     from opentelemetry.sdk.trace import Span
@@ -40,7 +40,7 @@ class Traces:
         self.log_times = log_times
         self.clock = clock
         self.iteration = iteration
-        self.followed: Followed[Span] = Followed()
+        self.followed: TracedEntries[Span] = TracedEntries()
         self.sampling = Sampling(
             from_parents=settings.from_parents,
             share=settings.share,

@@ -31,7 +31,7 @@ from magnetar.wire.requests import ping, pong
 
 from .credentials import Credentials
 from .endpoint import Endpoint
-from .liveness import Liveness, Verdict
+from .liveness import Liveness, LivenessResult
 from .requests import REQUEST_ID_OF, Requests
 from .sign_in import SignIn
 from .tls import Tls, refuses_certificate
@@ -399,10 +399,10 @@ class Connection(asyncio.BufferedProtocol):
     def _used(self) -> bool:
         return bool(self.producers or self.consumers or self.watchers or len(self._requests))
 
-    def _on_liveness(self, verdict: Verdict) -> None:
-        if verdict is Verdict.PING:
+    def _on_liveness(self, verdict: LivenessResult) -> None:
+        if verdict is LivenessResult.PING:
             self.write(ping())
-        elif verdict is Verdict.DEAD:
+        elif verdict is LivenessResult.DEAD:
             self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
         else:
             log.info("connection.idle broker=%s", self.endpoint.physical)

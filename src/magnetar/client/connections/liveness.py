@@ -8,7 +8,7 @@ from magnetar.clock import Clock
 from magnetar.wire.keepalive import KeepAlive
 
 
-class Verdict(Enum):
+class LivenessResult(Enum):
     """What a look at the connection has found."""
 
     PING = auto()  # The broker has been silent: it is to be sent a PING.
@@ -28,7 +28,7 @@ class Liveness:
         clock: Clock,
         *,
         used: Callable[[], bool],
-        tell: Callable[[Verdict], None],
+        tell: Callable[[LivenessResult], None],
     ) -> None:
         """``tell`` gets what was found; after DEAD or IDLE the timer has ended.
 
@@ -61,12 +61,12 @@ class Liveness:
     def _tick(self) -> None:
         verdict = self._keep_alive.tick(self._clock.now())
         if verdict == "close":
-            self._tell(Verdict.DEAD)
+            self._tell(LivenessResult.DEAD)
         elif self._idle_too_long():
-            self._tell(Verdict.IDLE)
+            self._tell(LivenessResult.IDLE)
         else:
             if verdict == "ping":
-                self._tell(Verdict.PING)
+                self._tell(LivenessResult.PING)
             self.watch()
 
     def _idle_too_long(self) -> bool:

@@ -18,7 +18,7 @@ from magnetar.errors import CorruptEntry, CryptoFailed, MessageTooLarge
 from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import CompressionType, decompress
-from magnetar.message.metadata import ChunkPlace, Encryption, Metadata, message_count, parse
+from magnetar.message.metadata import ChunkInfo, Encryption, Metadata, message_count, parse
 from magnetar.model.position import Position
 from magnetar.wire.frames import Frame
 
@@ -248,7 +248,7 @@ class Unpacker:
             self._acknowledged.chunked(position)  # No cumulative acknowledgement takes it in.
 
     def _add_chunk(
-        self, place: ChunkPlace, part: bytes, position: Position
+        self, place: ChunkInfo, part: bytes, position: Position
     ) -> tuple[bytes, tuple[Position, ...]] | None:
         """Add a chunk; return the payload and the positions of a message that is complete."""
         try:

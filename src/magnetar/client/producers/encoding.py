@@ -147,7 +147,7 @@ class Encoder:
         shared = ChunkedSend()
         sends: list[PendingSend[W]] = []
         for index, part in enumerate(parts):
-            place = metadata.ChunkPlace(uuid, index, len(parts), len(payload))
+            place = metadata.ChunkInfo(uuid, index, len(parts), len(payload))
             body, secret = self._encrypted(part)
             data = entry.join(self._head(batch, now_ms, place) + secret, body)
             pieces = requests.send(
@@ -162,7 +162,7 @@ class Encoder:
         last.message_count, last.size_bytes, last.waiters = 1, batch.size_bytes, batch.waiters
         return sends
 
-    def _head(self, batch: Batch[W], now_ms: int, place: metadata.ChunkPlace | None) -> bytes:
+    def _head(self, batch: Batch[W], now_ms: int, place: metadata.ChunkInfo | None) -> bytes:
         """Build the metadata of a message outside a batch, or of a chunk."""
         message = batch.details.get(0)
         key, key_b64 = _wire_key(message)

@@ -1,11 +1,11 @@
 """Slots that stay with a consumer while a chunked message is delivered in part."""
 
 from magnetar.broker.dispatch.chunk_slots import ChunkSlots
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 
 
 def chunk(uuid, index, count=3):
-    return ChunkPlace(uuid, index, count, 1)
+    return ChunkInfo(uuid, index, count, 1)
 
 
 def test_a_slot_stays_until_the_message_is_complete():

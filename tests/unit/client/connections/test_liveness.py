@@ -1,9 +1,9 @@
 from support.clock import LoopClock
 from support.loop import pass_time
 
-from magnetar.client.connections.liveness import Liveness, Verdict
+from magnetar.client.connections.liveness import Liveness, LivenessResult
 
-PING, DEAD, IDLE = Verdict
+PING, DEAD, IDLE = LivenessResult
 
 
 class World:

@@ -13,7 +13,7 @@ from typing import Final
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message import compression, metadata
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 
 from .entries import Slices, entries_back, entries_from
@@ -27,7 +27,7 @@ GATHERED_BYTES_MAX: Final = 64 * 1024 * 1024
 """and how much is read for that in a page."""
 
 _Parts = dict[int, StoredMessage]
-_Whole = tuple[str, ChunkPlace]
+_Whole = tuple[str, ChunkInfo]
 """What all chunks of a message have in common: its producer, and its place but for the index."""
 
 
@@ -70,7 +70,7 @@ class ChunkedMessages:
             return message
         return await asyncio.to_thread(_joined, parts) if place.last else None
 
-    async def _gathered(self, message: StoredMessage, place: ChunkPlace) -> _Parts:
+    async def _gathered(self, message: StoredMessage, place: ChunkInfo) -> _Parts:
         parts, whole = {place.index: message}, _whole(message.producer, place)
         if place.index:
             await self._find(entries_back(self._log, message.position), whole, parts, 0)
@@ -99,11 +99,11 @@ class ChunkedMessages:
                 return
 
 
-def _whole(producer: str, place: ChunkPlace) -> _Whole:
+def _whole(producer: str, place: ChunkInfo) -> _Whole:
     return producer, replace(place, index=0)
 
 
-def _place_of(entry: bytes, whole: _Whole) -> ChunkPlace | None:
+def _place_of(entry: bytes, whole: _Whole) -> ChunkInfo | None:
     """Where an entry is in this message; None for one of another, which is not unpacked."""
     try:
         said = metadata.parse(entry)

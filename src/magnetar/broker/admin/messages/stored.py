@@ -8,7 +8,7 @@ from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message import batch, compression, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.message.keys import decoded_key
-from magnetar.message.metadata import ChunkPlace, Metadata, Peek
+from magnetar.message.metadata import ChunkInfo, Metadata, Peek
 from magnetar.model.position import Position, signed
 
 UNPACKED_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -36,7 +36,7 @@ class StoredMessage:
     schema_version: bytes | None = None
     compression: int = 0
     encryption_keys: tuple[str, ...] = ()
-    chunk: ChunkPlace | None = None
+    chunk: ChunkInfo | None = None
     chunks: tuple[Position, ...] = ()  # Where all chunks are, of a message that was put together.
     uncompressed_size: int = 0  # As its metadata says.
     deliver_at_ms: int | None = None

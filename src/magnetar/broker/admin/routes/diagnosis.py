@@ -9,7 +9,7 @@ from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.diagnosis.diagnosis import diagnose
-from magnetar.broker.topics.diagnosis.facts import Facts, Finding, HeldBack, Severity
+from magnetar.broker.topics.diagnosis.facts import Facts, Finding, ProducersHeldBack, Severity
 from magnetar.broker.topics.diagnosis.subscription_view import (
     ConsumerView,
     SubscriptionView,
@@ -93,7 +93,7 @@ async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription)
     throttle, held_back = topic.publish_throttle, None
     if throttle is not None and throttle.limited_count:
         ago_s = admin.clock.now() - throttle.limited_at
-        held_back = HeldBack(throttle.limited_by, throttle.limited_count, ago_s)
+        held_back = ProducersHeldBack(throttle.limited_by, throttle.limited_count, ago_s)
     return Facts(
         topic=str(topic.name),
         view=subscription_view(topic, subscription, admin.clock.now()),

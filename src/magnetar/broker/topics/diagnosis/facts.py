@@ -40,7 +40,7 @@ class Finding:
     since_ms: int = 0
 
 
-class HeldBack(NamedTuple):
+class ProducersHeldBack(NamedTuple):
     """How a limit on the rate of publishing has held producers back."""
 
     limit: str  # Whose it is: "topic", "broker", or "resource group x".
@@ -64,7 +64,7 @@ class Facts:
     terminated: bool = False
     quota: BacklogQuota | None = None  # The one that is exceeded,
     slowest: Slowest | None = None  # and the subscription that is furthest behind.
-    held_back: HeldBack | None = None  # Producers, by a limit on the rate of publishing.
+    held_back: ProducersHeldBack | None = None  # Producers, by a limit on the rate of publishing.
     producers: int = 0
     producers_waiting: int = 0  # For exclusive access.
     sync_ms: tuple[float, float] | None = None  # p50 and p99 of the last minute or two.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import AlreadyExists, InvalidValue, MagnetarError, NotAllowed
-from magnetar.model.offload_policies import DELETION_LAG_MS, OffloadPlace, OffloadPolicies
+from magnetar.model.offload_policies import DELETION_LAG_MS, OffloadLocation, OffloadPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
 from magnetar.model.stats import TopicStats
@@ -38,7 +38,7 @@ class TopicOffload:
         self._places = state.context.offloads
         self._new_uid = state.context.new_uid
         self._policies = OffloadPolicies()
-        self._place: OffloadPlace | None = None
+        self._place: OffloadLocation | None = None
         self._running = False
         self._tasks = Tasks(f"offload {state.name}")
 
@@ -174,7 +174,7 @@ class TopicOffload:
         self.first_left = EARLIEST if first is None else Position(first, 0)
         await offload.drop_local(self._to_drop(self._clock.wall_ms()))
 
-    def _context(self, ledger_id: int, place: OffloadPlace) -> OffloadContext:
+    def _context(self, ledger_id: int, place: OffloadLocation) -> OffloadContext:
         uid = self._new_uid()
         return OffloadContext(
             uid,

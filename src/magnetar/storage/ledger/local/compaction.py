@@ -14,7 +14,7 @@ from magnetar.errors import StorageError, WriteFailed
 
 from .format import Kind, located
 from .index import LedgerState
-from .jobs import Mark, Move
+from .jobs import BlockMove, LedgerMark
 from .reading import Source, read_records
 from .scan import read_contents, read_footer
 from .segment_format import Contents
@@ -101,7 +101,7 @@ class Compaction:
             ledger = self._ledgers.get(ledger_id)
             if ledger is not None and ledger.marked_in is segment:
                 kind = Kind.ENDED if ledger.state is LedgerState.ENDED else Kind.CREATED
-                marks.append(Mark(kind, ledger, self._segments))
+                marks.append(LedgerMark(kind, ledger, self._segments))
                 self._journal.append(marks[-1])
         await _landed(marks)
 
@@ -117,7 +117,7 @@ class Compaction:
                 await self._journal.wait_for_capacity()
             ledger = self._ledgers.get(head.ledger_id)
             if ledger is not None and ledger.place(head.first) == place:
-                move = Move(
+                move = BlockMove(
                     ledger=ledger,
                     head=head,
                     record=record,
@@ -130,7 +130,7 @@ class Compaction:
         return len(records)
 
 
-async def _landed(jobs: Sequence[Mark | Move]) -> None:
+async def _landed(jobs: Sequence[LedgerMark | BlockMove]) -> None:
     """Wait for all of them, then raise what went wrong with one."""
     if jobs:
         await asyncio.wait([job.receipt for job in jobs])

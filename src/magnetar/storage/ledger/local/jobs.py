@@ -140,7 +140,7 @@ class _WithReceipt:
 
 
 @dataclass(slots=True, eq=False)
-class Mark(_WithReceipt):
+class LedgerMark(_WithReceipt):
     """A ledger was created, or ended: the newer of the two says that it exists."""
 
     kind: Kind
@@ -163,7 +163,7 @@ class Mark(_WithReceipt):
             ledger.mark(segment)
 
 
-class Forget(Protocol):
+class ForgetLedger(Protocol):
     """Forgets what a deleted ledger held; ``durable`` says that a restart will know of it."""
 
     def __call__(self, *, durable: bool) -> None: ...
@@ -174,7 +174,7 @@ class Deletion(_WithReceipt):
     """A ledger is deleted, with everything it held."""
 
     ledger_id: int
-    forget: Forget
+    forget: ForgetLedger
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
         return (encode_mark(Kind.DELETED, stamp, synced, self.ledger_id),)
@@ -189,7 +189,7 @@ class Deletion(_WithReceipt):
 
 
 @dataclass(slots=True, eq=False)
-class Check(_WithReceipt):
+class DiskCheck(_WithReceipt):
     """Nothing, which is written all the same: the deletion of a ledger that there never was."""
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
@@ -200,7 +200,7 @@ class Check(_WithReceipt):
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Move(_WithReceipt):
+class BlockMove(_WithReceipt):
     """A block leaves a segment that is mostly dead."""
 
     ledger: Ledger

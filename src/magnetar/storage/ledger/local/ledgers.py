@@ -8,7 +8,7 @@ from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, Le
 
 from .format import Kind, located
 from .index import Ledger, LedgerState, lost
-from .jobs import Block, Mark
+from .jobs import Block, LedgerMark
 from .reading import Plan, Source, read_entries
 from .upkeep import StoreContext
 
@@ -69,7 +69,7 @@ class LocalLedgerReader:
         await ledger.settled()
         if ledger.state is LedgerState.FENCED and self._parts.journal.running:
             ledger.to(LedgerState.ENDED)
-            self._parts.journal.append(Mark(Kind.ENDED, ledger, self._parts.segments))
+            self._parts.journal.append(LedgerMark(Kind.ENDED, ledger, self._parts.segments))
 
 
 class LocalLedgerWriter(LocalLedgerReader):

@@ -25,7 +25,7 @@ from .compaction import Compaction
 from .disk import Files, FolderLock, RealFiles
 from .format import Kind
 from .index import Ledger
-from .jobs import Check, Deletion, Mark
+from .jobs import Deletion, DiskCheck, LedgerMark
 from .journal import Journal
 from .ledgers import LocalLedgerReader, LocalLedgerWriter
 from .recovery import Recovered, recover
@@ -183,7 +183,7 @@ class LocalLedgerStore:
         ledger = Ledger(self._next_ledger_id)
         self._next_ledger_id += 1
         self._ledgers[ledger.ledger_id] = ledger
-        mark = Mark(Kind.CREATED, ledger, self.segments)
+        mark = LedgerMark(Kind.CREATED, ledger, self.segments)
         self._journal.append(mark)
         try:
             await mark.receipt
@@ -208,7 +208,7 @@ class LocalLedgerStore:
         if self._journal.over_limit:
             await self._journal.wait_for_capacity()
             self._check_open()
-        check = Check()
+        check = DiskCheck()
         self._journal.append(check)
         await check.receipt
 

@@ -13,7 +13,7 @@ from magnetar.message import compression
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import join
 from magnetar.message.entry_traits import EntryTraits
-from magnetar.message.metadata import ChunkPlace, build
+from magnetar.message.metadata import ChunkInfo, build
 from magnetar.model.position import EARLIEST
 
 WHOLE = Wanted()
@@ -28,7 +28,7 @@ async def store(topic, *words):
     """``m1/3`` is the second of three chunks of message m; any other word is a message."""
     for word in words:
         name, _, count = word.partition("/")
-        chunk = ChunkPlace(name[:-1], int(name[-1]), int(count), 6) if count else None
+        chunk = ChunkInfo(name[:-1], int(name[-1]), int(count), 6) if count else None
         said = build("p", 5, 1000, uncompressed_size=2, chunk=chunk)
         await append(topic.ledger, [join(said, name.encode())], EntryTraits([1]))
 
@@ -99,7 +99,7 @@ async def test_what_was_compressed_as_a_whole_is_read_as_a_whole(topic):
     packed = compression.compress(CompressionType.ZLIB, b"x" * 500)
     for index in range(2):
         part = packed[:5] if index == 0 else packed[5:]
-        place = ChunkPlace("m", index, 2, len(packed))
+        place = ChunkInfo("m", index, 2, len(packed))
         said = build(
             "p", 5, 1000, uncompressed_size=500, chunk=place, compression=CompressionType.ZLIB
         )
@@ -108,8 +108,8 @@ async def test_what_was_compressed_as_a_whole_is_read_as_a_whole(topic):
 
 
 async def test_what_does_not_unpack_says_why(topic):
-    said = build("p", 5, 1, uncompressed_size=9, chunk=ChunkPlace("m", 0, 2, 2), compression=1)
-    more = build("p", 5, 1, uncompressed_size=9, chunk=ChunkPlace("m", 1, 2, 2), compression=1)
+    said = build("p", 5, 1, uncompressed_size=9, chunk=ChunkInfo("m", 0, 2, 2), compression=1)
+    more = build("p", 5, 1, uncompressed_size=9, chunk=ChunkInfo("m", 1, 2, 2), compression=1)
     for each in (said, more):
         await append(topic.ledger, [join(each, b"?")], EntryTraits([1]))
     _, page = await shown(topic)
@@ -130,7 +130,7 @@ async def test_what_does_not_unpack_says_why(topic):
 )
 async def test_chunks_that_are_numbered_wrong_are_shown_by_themselves(topic, places):
     for place in places:
-        said = build("p", 5, 1000, uncompressed_size=2, chunk=ChunkPlace("m", *place))
+        said = build("p", 5, 1000, uncompressed_size=2, chunk=ChunkInfo("m", *place))
         await append(topic.ledger, [join(said, b"x")], EntryTraits([1]))
     for backwards in (False, True):
         found, page = await shown(topic, backwards=backwards)
@@ -149,7 +149,7 @@ async def test_entries_that_only_mention_a_chunk_are_not_unpacked(topic):
 
 async def test_two_producers_that_give_the_same_uuid_have_a_message_each(topic):
     for index, producer in [(0, "p"), (0, "q"), (1, "q"), (1, "p")]:
-        place = ChunkPlace("m", index, 2, 4)
+        place = ChunkInfo("m", index, 2, 4)
         said = build(producer, 5, 1000, uncompressed_size=2, chunk=place)
         await append(topic.ledger, [join(said, f"{producer}{index}".encode())], EntryTraits([1]))
     assert (await shown(topic))[0] == ["q0q1", "p0p1"]

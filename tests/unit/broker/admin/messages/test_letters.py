@@ -5,7 +5,7 @@ from magnetar.broker.admin.messages.letters import Letter, is_pending, letters_o
 from magnetar.broker.admin.messages.stored import messages_in
 from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.message.compression import CompressionType
-from magnetar.message.metadata import ChunkPlace
+from magnetar.message.metadata import ChunkInfo
 from magnetar.model.names import TopicName
 
 ORIGIN = "persistent://public/default/x"
@@ -43,11 +43,9 @@ def test_a_letter_is_published_again_without_what_made_it_one(kind):
 
 
 def test_a_chunk_goes_as_it_is_and_all_of_a_message_to_one_partition():
-    [letter] = letters(
-        entry_of(b"part", chunk=ChunkPlace("u", 1, 3, 12), properties=told())
-    ).letters
+    [letter] = letters(entry_of(b"part", chunk=ChunkInfo("u", 1, 3, 12), properties=told())).letters
     assert letter.key == "u"
-    assert copy_of(letter).chunk == ChunkPlace("u", 1, 3, 12)
+    assert copy_of(letter).chunk == ChunkInfo("u", 1, 3, 12)
 
 
 def test_messages_of_a_batch_go_one_by_one():

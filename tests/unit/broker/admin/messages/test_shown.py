@@ -12,7 +12,7 @@ from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.stored import messages_in
 from magnetar.message import metadata
 from magnetar.message.entry import join
-from magnetar.message.metadata import ChunkPlace, EncryptedKey
+from magnetar.message.metadata import ChunkInfo, EncryptedKey
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.schemas.avro import AvroSchema
@@ -70,7 +70,7 @@ async def test_a_schema_that_is_gone_is_named(showing):
 async def test_what_few_messages_have_is_there_where_they_have_it(showing):
     said = metadata.build("p", 5, 1000, deliver_at_ms=9)
     said += metadata.build_encryption([EncryptedKey("alice", b"key", {})])
-    chunk = entry_of(b"part", chunk=ChunkPlace("u", 1, 3, 12))
+    chunk = entry_of(b"part", chunk=ChunkInfo("u", 1, 3, 12))
     entries = (join(said, b"secret"), chunk, batch_of(b"a"))
     found = await showing.all(m for entry in entries for m in messages_in(PLACE, entry))
     assert found[0]["encryptionKeys"] == ["alice"]

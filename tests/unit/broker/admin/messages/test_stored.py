@@ -6,7 +6,7 @@ from magnetar.broker.admin.messages.stored import compression_name, id_json, mes
 from magnetar.message import metadata
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import join
-from magnetar.message.metadata import ChunkPlace, EncryptedKey
+from magnetar.message.metadata import ChunkInfo, EncryptedKey
 
 
 def one(entry):
@@ -63,7 +63,7 @@ def test_an_encrypted_message_names_who_can_read_it():
 
 
 def test_a_chunk_is_named():
-    found = one(entry_of(b"part", chunk=ChunkPlace("u", 1, 3, 12)))
+    found = one(entry_of(b"part", chunk=ChunkInfo("u", 1, 3, 12)))
     assert found.unreadable == "chunk 2 of 3 of a message of 12 bytes"
     assert found.payload == b"part"
 

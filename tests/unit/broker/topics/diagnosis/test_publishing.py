@@ -7,7 +7,7 @@ from unit.broker.admin.routes.test_diagnosis import check_command
 from unit.broker.topics.diagnosis.test_diagnosis import facts
 
 from magnetar.broker.topics.diagnosis.diagnosis import diagnose
-from magnetar.broker.topics.diagnosis.facts import HeldBack, Severity
+from magnetar.broker.topics.diagnosis.facts import ProducersHeldBack, Severity
 from magnetar.broker.topics.diagnosis.publishing import RECENT_S
 from magnetar.broker.topics.diagnosis.subscription_view import Slowest
 from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy, PublishRate
@@ -34,13 +34,17 @@ ONE_A_SECOND = replace(facts().policies, publish_rate=PublishRate(1, 2_000))
             "subscription slow, 7 entries of about 1 byte, exceeds",
         ),
         (
-            {"held_back": HeldBack("topic", 3, 1.0), "policies": ONE_A_SECOND, "rate_in": 2.0},
+            {
+                "held_back": ProducersHeldBack("topic", 3, 1.0),
+                "policies": ONE_A_SECOND,
+                "rate_in": 2.0,
+            },
             "publish-rate",
             "warning",
             "2000 bytes a second: they had to wait 3 times since the topic was loaded, last 1.0 s",
         ),
         (
-            {"held_back": HeldBack("resource group x", 1, 1.0)},
+            {"held_back": ProducersHeldBack("resource group x", 1, 1.0)},
             "publish-rate",
             "warning",
             "of the resource group x: they had to wait once",
@@ -66,7 +70,7 @@ def test_what_holds_up_producers_is_said_in_words(given, cause, severity, words)
     "given",
     [
         {"sync_ms": (20.0, 500.0)},
-        {"held_back": HeldBack("topic", 3, RECENT_S + 1)},
+        {"held_back": ProducersHeldBack("topic", 3, RECENT_S + 1)},
         {"refusal": replace(REFUSED, at_ms=60_000 - round(RECENT_S * 1000) - 1)},
     ],
 )

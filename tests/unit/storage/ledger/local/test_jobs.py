@@ -7,7 +7,13 @@ from magnetar.errors import WriteFailed
 from magnetar.inner.record import HEAD_SIZE
 from magnetar.storage.ledger.local.format import Kind, head_at, location
 from magnetar.storage.ledger.local.index import Ledger
-from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move
+from magnetar.storage.ledger.local.jobs import (
+    BLOCK_SIZE_MAX,
+    Block,
+    BlockMove,
+    Deletion,
+    LedgerMark,
+)
 from magnetar.storage.ledger.local.segments import Segments
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 
@@ -102,18 +108,18 @@ def test_a_huge_entry_stays_whole(ledger):
 
 
 async def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger):
-    Mark(Kind.CREATED, ledger, segments).landed(segment, 4096)
+    LedgerMark(Kind.CREATED, ledger, segments).landed(segment, 4096)
     assert (ledger.marked_in, segment.live) == (segment, HEAD_SIZE)
     other = segments.begin(1, 100)[0]
     ledger.next_entry_id = 12
-    mark = Mark(Kind.ENDED, ledger, segments)
+    mark = LedgerMark(Kind.ENDED, ledger, segments)
     assert head(mark)[:1] + head(mark)[4:6] == (Kind.ENDED, 7, 12)
     mark.landed(other, 4096)
     assert (ledger.marked_in, segment.live, other.live) == (other, 0, HEAD_SIZE)
 
 
 async def test_a_mark_that_failed_changes_nothing(segments, ledger):
-    mark = Mark(Kind.CREATED, ledger, segments)
+    mark = LedgerMark(Kind.CREATED, ledger, segments)
     mark.failed()
     mark.answer(FAILURE)
     assert ledger.marked_in is None
@@ -122,7 +128,7 @@ async def test_a_mark_that_failed_changes_nothing(segments, ledger):
 
 async def test_a_mark_that_lands_after_the_deletion_is_remembered(segments, segment, ledger):
     ledger.delete()
-    Mark(Kind.ENDED, ledger, segments).landed(segment, 4096)
+    LedgerMark(Kind.ENDED, ledger, segments).landed(segment, 4096)
     assert segments.deleted == {7: {1}}
     assert segment.live == 0
 
@@ -154,7 +160,7 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
     other = segments.begin(1, 100)[0]
 
     def move():
-        return Move(
+        return BlockMove(
             ledger=ledger,
             head=head_at(record, 0, stamp(1)),
             record=record,

@@ -12,7 +12,7 @@ OBSERVED_AS: Final = "sink: "
 
 
 @dataclass(slots=True)
-class Tally:
+class QueryCounts:
     """Of one query since it was started. Spark may report a micro-batch twice: it counts once."""
 
     rows_read: int = 0

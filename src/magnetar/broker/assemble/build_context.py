@@ -10,7 +10,7 @@ from magnetar.tasks import Tasks
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class BuildContext:
     """Handed to whatever builds a part."""
 
     config: Config

@@ -1,6 +1,6 @@
 import json
 
-from magnetar.pipelines.tally import Tally
+from magnetar.pipelines.query_counts import QueryCounts
 from magnetar.spark.offsets import MESSAGES_BEHIND
 
 
@@ -17,7 +17,7 @@ def progress(batch, rows, *, observed=None, latest=None, operators=()):
 
 
 def test_micro_batches_are_added_up_once_each():
-    tally = Tally()
+    tally = QueryCounts()
     step = {"rows": 5, "passed": 4, "failed: positive": 1}
     first = progress(0, 5, observed={"sink: copy": {"written": 4}, "clean": step})
     for one in (first, first, progress(1, 2, observed={"sink: copy": {"written": 2}})):
@@ -28,7 +28,7 @@ def test_micro_batches_are_added_up_once_each():
 
 
 def test_a_look_that_found_nothing_is_no_micro_batch():
-    tally = Tally()
+    tally = QueryCounts()
     tally.add(progress(0, 5))
     tally.add(progress(1, 0))
     tally.add(progress(1, 3))
@@ -36,7 +36,7 @@ def test_a_look_that_found_nothing_is_no_micro_batch():
 
 
 def test_rows_that_state_left_out_are_counted():
-    tally = Tally()
+    tally = QueryCounts()
     operator = {
         "numRowsDroppedByWatermark": 3,
         "customMetrics": {"numDroppedDuplicateRows": 2},
@@ -46,7 +46,7 @@ def test_rows_that_state_left_out_are_counted():
 
 
 def test_the_lag_is_that_of_all_sources_that_tell():
-    tally = Tally()
+    tally = QueryCounts()
     tally.add(progress(0, 1))
     assert tally.lag_messages is None
     behind = {"a-partition-0": 5, "a-partition-1": 7}

@@ -1,8 +1,8 @@
-from magnetar.broker.tracing.followed import FOLLOWED_MAX, Followed
+from magnetar.broker.tracing.traced_entries import FOLLOWED_MAX, TracedEntries
 
 
 def test_entries_are_found_among_others():
-    followed = Followed()
+    followed = TracedEntries()
     followed.add(1, 5, "a")
     followed.add(2, 5, "b")
     assert list(followed.among(1, range(4, 7))) == [(5, "a")]
@@ -12,7 +12,7 @@ def test_entries_are_found_among_others():
 
 
 def test_so_many_are_followed_and_the_oldest_is_forgotten():
-    followed = Followed()
+    followed = TracedEntries()
     followed.add(1, 0, "oldest")
     for number in range(FOLLOWED_MAX):
         followed.add(2, number, number)

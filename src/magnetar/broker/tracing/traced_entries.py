@@ -10,7 +10,7 @@ FOLLOWED_MAX: Final = 10_000
 Span = TypeVar("Span")
 
 
-class Followed(Generic[Span]):
+class TracedEntries(Generic[Span]):
     """The last entries that were traced, by ledger and id, with the span of each."""
 
     __slots__ = ("_by_ledger", "_order")
