@@ -27,8 +27,8 @@ docs: $(READY)   ## the documents as a site in build/site, with a reference; no 
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 	@echo build/site/index.html
 
-test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one
-	$(PY) -m pytest -n 2 $(ARGS)
+test: $(READY)   ## all tests, in two processes a core; ARGS="-n 0 tests/..." runs some in one
+	$(PY) -m pytest -n auto $(ARGS)
 
 test-fast: $(READY)  ## unit tests, contracts, scenarios and the order of the tree: for while you work
 	$(PY) -m pytest -n 2 tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)

@@ -7,10 +7,20 @@ from pathlib import Path
 
 from hypothesis import settings
 
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    # Every process of ``make test`` and every program that it starts would compile it all anew.
+    sys.dont_write_bytecode = False
+
 sys.path.insert(0, str(Path(__file__).parent))  # `from golden.frames import ...`
 sys.path.append(str(Path(__file__).parents[1] / "examples"))  # `from quickstart import ...`
 
+from support.forks import Forked
 from support.loop import WatchedLoop
+
+from magnetar.testing.processes import BrokerProcess
+
+if hasattr(os, "pidfd_open"):
+    BrokerProcess.begin = Forked
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # As in the background of a script.
     # Programs that tests start would ignore Ctrl-C as well.

@@ -105,7 +105,7 @@ def test_make_and_ci_run_what_is_in_the_checkout(checkout, run):
     ready.touch()
     words = "ARGS=-k 'one or two'"
     assert run("make", "-C", checkout, "run") == [f"{checkout}: python [examples/quickstart]"]
-    tests = [f"{checkout}: python [-m] [pytest] [-n] [2] [-k] [one or two]"]
+    tests = [f"{checkout}: python [-m] [pytest] [-n] [auto] [-k] [one or two]"]
     assert run("make", "-C", checkout, "test", words) == tests
     started = run(checkout / ".ci" / "run", CHROMIUM="no")
     assert [line.removeprefix(f"{checkout}: ").split()[0] for line in started] == [

@@ -39,6 +39,8 @@ class Filled:
     """A data folder, and what was answered while it was filled."""
 
     data: Path
+    ports: dict[str, int]
+    """Of its broker. Another would have to wait until what that one owned is given up."""
     ids: dict[str, list[pulsar.MessageId]] = field(default_factory=dict)
 
     @property
@@ -52,7 +54,7 @@ class Filled:
     def copy(self, to):
         """The same, to be damaged."""
         shutil.copytree(self.data, to)
-        return Filled(to, {topic: list(ids) for topic, ids in self.ids.items()})
+        return Filled(to, self.ports, {topic: list(ids) for topic, ids in self.ids.items()})
 
 
 def payload(topic, number):
@@ -65,8 +67,8 @@ def fill(data, *, kill):
     Where the broker is stopped, its ledgers are sealed; where it is killed, each topic has one that
     is open, so that only the log knows how far it goes.
     """
-    filled = Filled(data)
     with BrokerProcess(data, settings=SETTINGS) as broker:
+        filled = Filled(data, {"port": broker.port, "web_port": broker.web_port})
         client = open_client(broker)
         consumers = {topic: subscribe(client, topic) for topic in TOPICS}
         producers = {topic: client.create_producer(topic) for topic in TOPICS}
@@ -127,7 +129,7 @@ class Found:
 
 def examine(filled):
     """Start on the folder, and look for everything that ``filled.ids`` has."""
-    broker = BrokerProcess(filled.data, settings=SETTINGS)
+    broker = BrokerProcess(filled.data, settings=SETTINGS, **filled.ports)
     refused = broker.refusal()
     if refused is not None:
         code, said = refused

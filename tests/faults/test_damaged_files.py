@@ -155,7 +155,7 @@ def test_a_flipped_bit_in_one_record_of_the_metadata_costs_that_topic(stopped, t
     path = filled.data / "metadata.sqlite"
     red = place_of(path, b"persistent/red{", 1)
     flip(path, red + 16)  # In its list of ledgers.
-    with BrokerProcess(filled.data, settings=SETTINGS) as broker:
+    with BrokerProcess(filled.data, settings=SETTINGS, **filled.ports) as broker:
         client = open_client(broker, operation_timeout_seconds=2)
         for topic in TOPICS:
             if topic.endswith("red"):

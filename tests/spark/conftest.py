@@ -24,7 +24,7 @@ PULSAR_SETTINGS = "brokerDeduplicationEnabled=true\nbrokerDeleteInactiveTopicsEn
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.nodeid.startswith("tests/spark/"):
             item.add_marker(pytest.mark.spark)
             if item.get_closest_marker("timeout") is None:
                 # One that is over spoils the session for all: Py4J reads on in half an answer.

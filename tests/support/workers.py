@@ -1,17 +1,36 @@
-"""How ``make test`` divides the tests among its processes: by file, what takes longest first."""
+"""How ``make test`` divides the tests among its processes: by file, what takes longest first.
+
+There are two processes for each core, since half of the tests wait for something most of the time.
+"""
 
 import gc
+import os
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/architecture/", "tests/faults/", "tests/examples/")
+TOGETHER = ("tests/architecture/", "tests/examples/")
 """Folders whose tests share what takes long to make."""
 
-FIRST = ("tests/spark/", "tests/crash/", "tests/compatibility/", "tests/limits/", "tests/faults/")
-"""Their tests wait for processes. Begun last, a long one would be all that still runs.
+SPARK, SPARKS_MAX = "tests/spark/", 2
+"""So many processes have a Spark, each one that its files share: it takes memory, and 15 s."""
 
-Each process has one Spark, which its files of ``tests/spark`` share."""
+FIRST = (
+    SPARK,
+    "tests/faults/",
+    "tests/documents/",
+    "tests/examples/",
+    "tests/crash/",
+    "tests/offload/",
+    "tests/functions/",
+    "tests/compatibility/",
+    "tests/limits/",
+    "tests/client/",
+    "tests/unit/tools/",
+    "tests/properties/",
+    "tests/cluster/",
+)
+"""Their tests wait for processes. Begun last, a long one would be all that still runs."""
 
 
 gc.disable()  # Until all are collected: half a million objects, and each stays.
@@ -24,6 +43,18 @@ class ByFile(LoadScopeScheduling):
         file = nodeid.partition("::")[0]
         return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
+    def _assign_work_unit(self, node):
+        spark = node in self.nodes[:SPARKS_MAX]
+        fit = (scope for scope in self.workqueue if spark or not scope.startswith(SPARK))
+        scope = next(fit, None)
+        if scope is not None:
+            self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
+
+
+def pytest_xdist_auto_num_workers():
+    return 2 * (os.cpu_count() or 1)
+
 
 def pytest_xdist_make_scheduler(config, log):
     config.option.loadscopereorder = False  # They are in order already.
@@ -32,7 +63,6 @@ def pytest_xdist_make_scheduler(config, log):
 
 def pytest_collection_finish():
     """All tests that there are stay: tests that collect pass over them."""
-    gc.collect()
     gc.freeze()
     gc.enable()
 
