@@ -7,6 +7,7 @@ that records, routes, the console and commands know of it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue
@@ -33,11 +34,12 @@ from magnetar.model.policy_values import (
 from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
 from magnetar.model.subscriptions import SubscriptionType
 
-_KEEPING: Final = "Keeping messages"
-_DELIVERY: Final = "Delivery"
-_RATES: Final = "Rates"
-_LIMITS: Final = "Limits"
-_CREATION: Final = "Creation and schemas"
+# Policies by the part of the console's page that has them.
+_keeping = partial(policy, group="Keeping messages")
+_delivery = partial(policy, group="Delivery")
+_rates = partial(policy, group="Rates")
+_limits = partial(policy, group="Limits")
+_creation = partial(policy, group="Creation and schemas")
 
 _NO_RATE: Final = DispatchRate(period_s=1)
 _UNACKED: Final = "maxUnackedNum must be 0 or more"
@@ -45,16 +47,15 @@ _NOWHERE: Final = "Namespace policies does not exist"
 
 
 def _limit(label: str, namespace: Endpoint, topic: Endpoint | None = None) -> Any:
-    return policy(namespace, topic, words=Words(label, zero="no limit"), group=_LIMITS)
+    return _limits(namespace, topic, words=Words(label, zero="no limit"))
 
 
 def _quota(part: str, by: str, how: str) -> Any:
-    return policy(
+    return _keeping(
         Endpoint("backlog_quota_map", "backlogQuota", part, own_routes=True),
         Endpoint("backLogQuotaMap", "backlogQuota", part, own_routes=True),
         words=Words(f"Backlog quota by {by}"),
         about=f"How {how} a backlog may grow, and what happens then.",
-        group=_KEEPING,
     )
 
 
@@ -75,15 +76,14 @@ class Policies:
     allowed_clusters: tuple[str, ...] | None = policy(
         Endpoint("allowed_clusters", unset=[], listed=True)
     )
-    retention: RetentionPolicies | None = policy(
+    retention: RetentionPolicies | None = _keeping(
         Endpoint("retention_policies", "retention"),
         Endpoint("retentionPolicies", "retention", applies=True),
         refusal=400,
         words=Words("Retention"),
         about="How long and how much acknowledged messages are kept.",
-        group=_KEEPING,
     )
-    message_ttl_s: int | None = policy(
+    message_ttl_s: int | None = _keeping(
         Endpoint(
             "message_ttl_in_seconds",
             "messageTTL",
@@ -100,11 +100,10 @@ class Policies:
         default=0,
         words=Words("Time to live", "s", "never"),
         about="After this, a message nobody acknowledged counts as acknowledged.",
-        group=_KEEPING,
     )
     backlog_quota_size: BacklogQuota | None = _quota("destination_storage", "size", "large")
     backlog_quota_age: BacklogQuota | None = _quota("message_age", "age", "old")
-    compaction_threshold_bytes: int | None = policy(
+    compaction_threshold_bytes: int | None = _keeping(
         Endpoint("compaction_threshold", "compactionThreshold", method="PUT"),
         Endpoint(
             "compactionThreshold",
@@ -115,9 +114,8 @@ class Policies:
         default=0,
         words=Words("Compaction", "bytes", "never"),
         about="Backlog after which a topic is compacted to the last message of each key.",
-        group=_KEEPING,
     )
-    subscription_expiration_minutes: int | None = policy(
+    subscription_expiration_minutes: int | None = _keeping(
         Endpoint(
             "subscription_expiration_time_minutes",
             "subscriptionExpirationTime",
@@ -125,9 +123,8 @@ class Policies:
         ),
         words=Words("Subscriptions expire", "min", "never"),
         about="Subscriptions without consumers are deleted after this.",
-        group=_KEEPING,
     )
-    inactive_topics: InactiveTopicPolicies | None = policy(
+    inactive_topics: InactiveTopicPolicies | None = _keeping(
         Endpoint("inactive_topic_policies", "inactiveTopicPolicies"),
         Endpoint("inactiveTopicPolicies", "inactiveTopicPolicies", applies=True),
         default=InactiveTopicPolicies(
@@ -135,9 +132,8 @@ class Policies:
         ),
         words=Words("Inactive topics"),
         about="Which topics that nobody uses are deleted, and when.",
-        group=_KEEPING,
     )
-    persistence: PersistencePolicies | None = policy(
+    persistence: PersistencePolicies | None = _keeping(
         Endpoint("persistence", "persistence"),
         Endpoint("persistence", "persistence", applies=True),
         acts=False,
@@ -145,24 +141,21 @@ class Policies:
         default=PersistencePolicies(1, 1, 1, 1.0),
         words=Words("Persistence"),
         about="Kept for Pulsar's tools; this broker syncs to its own disk.",
-        group=_KEEPING,
     )
-    delayed_delivery: DelayedDeliveryPolicies | None = policy(
+    delayed_delivery: DelayedDeliveryPolicies | None = _delivery(
         Endpoint("delayed_delivery_policies", "delayedDelivery", superuser=True),
         Endpoint("delayedDeliveryPolicies", "delayedDelivery", applies=True),
         words=Words("Delayed delivery"),
         about="Whether Shared and Key_Shared hold messages back until they are due.",
-        group=_DELIVERY,
     )
-    deduplication: bool | None = policy(
+    deduplication: bool | None = _delivery(
         Endpoint("deduplicationEnabled", "deduplication"),
         Endpoint("deduplicationEnabled", "deduplicationEnabled", applies=True),
         default=False,
         words=Words("Deduplication"),
         about="What a producer sends again is not stored again.",
-        group=_DELIVERY,
     )
-    deduplication_snapshot_interval_s: int | None = policy(
+    deduplication_snapshot_interval_s: int | None = _delivery(
         Endpoint(
             "deduplicationSnapshotIntervalSeconds",
             "deduplicationSnapshotInterval",
@@ -177,9 +170,8 @@ class Policies:
         ),
         words=Words("Deduplication snapshots", "s", "never"),
         about="How often sequence ids are saved.",
-        group=_DELIVERY,
     )
-    subscription_types: tuple[str, ...] | None = policy(
+    subscription_types: tuple[str, ...] | None = _delivery(
         Endpoint("subscription_types_enabled", "subscriptionTypesEnabled", unset=[], listed=True),
         Endpoint("subscriptionTypesEnabled", "subscriptionTypesEnabled", unset=[]),
         refusal=400,
@@ -187,9 +179,8 @@ class Policies:
             "Types of subscriptions", options=tuple(each.printed for each in SubscriptionType)
         ),
         about="Which are allowed; none chosen means those of the broker.",
-        group=_DELIVERY,
     )
-    dispatch_pauses_on_ack_state: bool | None = policy(
+    dispatch_pauses_on_ack_state: bool | None = _delivery(
         Endpoint(
             "dispatcherPauseOnAckStatePersistentEnabled",
             "dispatcherPauseOnAckStatePersistent",
@@ -207,7 +198,6 @@ class Policies:
         default=False,
         words=Words("Pause on acknowledgements"),
         about="Deliver no more while too many acknowledgements could not be stored.",
-        group=_DELIVERY,
     )
     entry_filters: EntryFilters | None = policy(
         Endpoint("entryFilters", "entryFilters"),
@@ -217,48 +207,43 @@ class Policies:
         default=EntryFilters(),
         group="",  # No filter can be named: this broker has none.
     )
-    publish_rate: PublishRate | None = policy(
+    publish_rate: PublishRate | None = _rates(
         Endpoint("publishMaxMessageRate", "publishRate", CLUSTER),
         Endpoint("publishRate", "publishRate", unset_status=204),
         words=Words("Publishing"),
         about="Messages and bytes published to a topic in a second.",
-        group=_RATES,
     )
-    dispatch_rate: DispatchRate | None = policy(
+    dispatch_rate: DispatchRate | None = _rates(
         Endpoint("topicDispatchRate", "dispatchRate", CLUSTER),
         Endpoint("dispatchRate", "dispatchRate", applies=True),
         default=_NO_RATE,
         words=Words("Delivery from a topic"),
         about="Messages and bytes delivered from a topic in a period.",
-        group=_RATES,
     )
     cluster_dispatch_rate: DispatchRate | None = policy(
         Endpoint("clusterDispatchRate", part=CLUSTER), acts=False
     )
-    subscription_dispatch_rate: DispatchRate | None = policy(
+    subscription_dispatch_rate: DispatchRate | None = _rates(
         Endpoint("subscriptionDispatchRate", "subscriptionDispatchRate", CLUSTER),
         Endpoint("subscriptionDispatchRate", "subscriptionDispatchRate", applies=True),
         default=_NO_RATE,
         words=Words("Delivery to a subscription"),
         about="The same for each of its subscriptions.",
-        group=_RATES,
     )
-    replicator_dispatch_rate: DispatchRate | None = policy(
+    replicator_dispatch_rate: DispatchRate | None = _rates(
         Endpoint("replicatorDispatchRate", "replicatorDispatchRate", CLUSTER, nowhere=_NOWHERE),
         Endpoint("replicatorDispatchRate", "replicatorDispatchRate", applies=True),
         acts=False,
         default=_NO_RATE,
         words=Words("Delivery to other clusters"),
         about="Kept for Pulsar's tools; nothing is replicated.",
-        group=_RATES,
     )
-    subscribe_rate: SubscribeRate | None = policy(
+    subscribe_rate: SubscribeRate | None = _rates(
         Endpoint("clusterSubscribeRate", "subscribeRate", CLUSTER),
         Endpoint("subscribeRate", "subscribeRate", applies=True),
         default=SubscribeRate(period_s=30),
         words=Words("Subscribing"),
         about="How often one consumer may subscribe in a period.",
-        group=_RATES,
     )
     latency_stats_sample_rate: Mapping[str, int] | None = policy(
         Endpoint("latency_stats_sample_rate", unset={}, listed=True), acts=False
@@ -311,7 +296,7 @@ class Policies:
             applies=True,
         ),
     )
-    message_size_max: int | None = policy(
+    message_size_max: int | None = _limits(
         topic=Endpoint(
             "maxMessageSize",
             "maxMessageSize",
@@ -322,29 +307,25 @@ class Policies:
         maximum="message_size_max",
         words=Words("Message size", "bytes", "nothing"),
         about="A larger send is refused.",
-        group=_LIMITS,
     )
-    auto_topic_creation: AutoTopicCreationOverride | None = policy(
+    auto_topic_creation: AutoTopicCreationOverride | None = _creation(
         Endpoint("autoTopicCreationOverride", "autoTopicCreation"),
         words=Words("Topics by using them"),
         about="Whether a client creates a topic by using it.",
-        group=_CREATION,
     )
-    auto_subscription_creation: AutoSubscriptionCreationOverride | None = policy(
+    auto_subscription_creation: AutoSubscriptionCreationOverride | None = _creation(
         Endpoint("autoSubscriptionCreationOverride", "autoSubscriptionCreation"),
         Endpoint("autoSubscriptionCreationOverride", "autoSubscriptionCreation", applies=True),
         words=Words("Subscriptions by using them"),
         about="Whether a consumer creates its subscription.",
-        group=_CREATION,
     )
-    encryption_required: bool | None = policy(
+    encryption_required: bool | None = _creation(
         Endpoint("encryption_required", "encryptionRequired", unset=False, listed=True),
         refusal=400,
         words=Words("Encryption required"),
         about="Producers must encrypt.",
-        group=_CREATION,
     )
-    schema_compatibility: SchemaCompatibilityStrategy | None = policy(
+    schema_compatibility: SchemaCompatibilityStrategy | None = _creation(
         Endpoint(
             "schema_compatibility_strategy",
             "schemaCompatibilityStrategy",
@@ -358,9 +339,8 @@ class Policies:
         ),
         words=Words("Schema compatibility", options=(*SchemaCompatibilityStrategy, "UNDEFINED")),
         about="Which new schema a topic takes.",
-        group=_CREATION,
     )
-    schema_auto_update: SchemaAutoUpdate | None = policy(
+    schema_auto_update: SchemaAutoUpdate | None = _creation(
         Endpoint(
             "schema_auto_update_compatibility_strategy",
             "schemaAutoUpdateCompatibilityStrategy",
@@ -370,9 +350,8 @@ class Policies:
         ),
         words=Words("Schema compatibility, older"),
         about="It holds where no schema compatibility is set.",
-        group=_CREATION,
     )
-    schema_auto_update_allowed: bool | None = policy(
+    schema_auto_update_allowed: bool | None = _creation(
         Endpoint(
             "is_allow_auto_update_schema",
             "isAllowAutoUpdateSchema",
@@ -382,9 +361,8 @@ class Policies:
         ),
         words=Words("Producers bring schemas"),
         about="Whether producers may bring a topic a new schema.",
-        group=_CREATION,
     )
-    schema_validation_enforced: bool | None = policy(
+    schema_validation_enforced: bool | None = _creation(
         Endpoint(
             "schema_validation_enforced",
             "schemaValidationEnforced",
@@ -402,7 +380,6 @@ class Policies:
         ),
         words=Words("Schema required"),
         about="Topics with a schema refuse producers without one.",
-        group=_CREATION,
     )
     offload: OffloadPolicies | None = policy(
         Endpoint("offload_policies"), Endpoint("offloadPolicies")

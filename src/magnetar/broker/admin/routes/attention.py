@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.notices import notices
-from magnetar.broker.admin.routes.visible_namespaces import may_see, may_see_all
+from magnetar.broker.admin.routes.rights import may_see, may_see_all
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.dispatch.blocked import Why
 from magnetar.broker.topics.subscriptions.subscription import Subscription

@@ -1,16 +1,21 @@
-"""Clusters: where each is reached."""
+"""Clusters: where each is reached, which stand in for it, and its brokers that fail together.
 
+The peers, the move and the failure domains of a cluster are kept, and nothing more.
+"""
+
+from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import NotFound
 from magnetar.model import jackson
-from magnetar.model.records import ClusterData
+from magnetar.model.records import ClusterData, Json
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
-from magnetar.rest.router import Route
+from magnetar.rest.router import Query, Route, reads
+from magnetar.storage.metadata import paths
 
 _TEXTS: Final = (
     "serviceUrl",
@@ -51,6 +56,8 @@ _SCHEMES: Final = {
         "broker service tls url, example: pulsar+ssl://pulsar.example.com:6651",
     ),
 }
+_PEERS: Final = "peerClusterNames"
+_MISSING: Final = "Cluster does not exist"
 
 
 async def names(admin: AdminServices, _: Request) -> Reply:
@@ -58,10 +65,7 @@ async def names(admin: AdminServices, _: Request) -> Reply:
 
 
 async def get(admin: AdminServices, request: Request) -> Reply:
-    data = await admin.resources.cluster(cluster_name(request))
-    if data is None:
-        raise NotFound("Cluster does not exist")
-    return shown(data.shown())
+    return shown((await _existing(admin, request)).shown())
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:
@@ -101,11 +105,118 @@ def cluster_data(request: Request) -> ClusterData:
     return ClusterData.from_json({**fields, "peerClusterNames": peers})
 
 
+async def peers(admin: AdminServices, request: Request) -> Reply:
+    data = await _existing(admin, request)
+    found = data.fields.get(_PEERS)
+    return Reply(200) if found is None else shown(found)
+
+
+async def set_peers(admin: AdminServices, request: Request) -> Reply:
+    peers = arguments.string_list(arguments.body(request), "peer clusters") or []
+    name = cluster_name(request)
+    await _existing(admin, request)
+    known = await admin.resources.clusters()
+    for peer in peers:
+        if peer == name:
+            raise Rejection(412, f"{name} itself can't be part of peer-list")
+        if peer not in known:
+            raise Rejection(412, f"Peer cluster {peer} does not exist")
+
+    def changed(stored: ClusterData) -> ClusterData:
+        return replace(stored, fields={**stored.fields, _PEERS: peers})
+
+    await admin.resources.update_cluster(name, changed)
+    return done(("peers",) if peers else ())
+
+
+async def migration(admin: AdminServices, request: Request) -> Reply:
+    found = await admin.resources.objects.get(paths.cluster_policies(cluster_name(request)))
+    if found is None:
+        raise NotFound(_MISSING)
+    return shown(found)
+
+
+@reads(Query("migrated", "boolean"))
+async def migrate(admin: AdminServices, request: Request) -> Reply:
+    """Note where a cluster has moved to. Clients are not told."""
+    moved = request.flag("migrated")
+    await _existing(admin, request)
+    url = cluster_data(request).fields
+    await admin.resources.objects.put(
+        paths.cluster_policies(cluster_name(request)),
+        migrated=moved,
+        migratedClusterUrl={**url, "empty": not url},
+    )
+    return done(("migrate",) if moved else (), status=200)
+
+
+async def _existing(admin: AdminServices, request: Request) -> ClusterData:
+    data = await admin.resources.cluster(cluster_name(request))
+    if data is None:
+        raise NotFound(_MISSING)
+    return data
+
+
+async def domains(admin: AdminServices, request: Request) -> Reply:
+    return shown(await _domains(admin, request))
+
+
+async def domain(admin: AdminServices, request: Request) -> Reply:
+    name = _domain_name(request)
+    found = (await _domains(admin, request)).get(name)
+    if found is None:
+        raise NotFound(f"Domain {name} for cluster {cluster_name(request)} does not exist")
+    return shown(found)
+
+
+async def set_domain(admin: AdminServices, request: Request) -> Reply:
+    name, cluster = _domain_name(request), cluster_name(request)
+    sent = arguments.json_object(request) or {}
+    brokers = sorted(set(arguments.string_list(sent.get("brokers"), "brokers") or ()))
+    if await admin.resources.cluster(cluster) is None:
+        raise Rejection(412, f"Cluster {cluster} does not exist.")
+
+    def changed(stored: Json) -> Json:
+        for other, domain in stored.items():
+            both = [broker for broker in brokers if broker in domain["brokers"]]
+            if other != name and both:
+                raise Rejection(409, f"[{', '.join(both)}] already exists in {other}")
+        return {**stored, name: {"brokers": brokers}}
+
+    await admin.resources.objects.change(paths.failure_domains(cluster), changed)
+    return done(("failureDomains",))
+
+
+async def delete_domain(admin: AdminServices, request: Request) -> Reply:
+    name, cluster = _domain_name(request), cluster_name(request)
+    if name not in await _domains(admin, request):
+        raise NotFound(f"Domain-name {name} or cluster {cluster} does not exist")
+    await admin.resources.objects.put(paths.failure_domains(cluster), **{name: None})
+    return Reply(200)
+
+
+async def _domains(admin: AdminServices, request: Request) -> Json:
+    return await admin.resources.objects.get(paths.failure_domains(cluster_name(request))) or {}
+
+
+def _domain_name(request: Request) -> str:
+    return arguments.entity(request, "domain", "Failure domain")
+
+
 _ONE = "/admin/v2/clusters/{cluster}"
+_DOMAINS = f"{_ONE}/failureDomains"
 ROUTES: Final = (
     Route("GET", "/admin/v2/clusters", names, access=Access.AUTHENTICATED),
     Route("GET", _ONE, get),
     Route("PUT", _ONE, create, takes=(JSON,)),
     Route("POST", _ONE, update, takes=(JSON,)),
     Route("DELETE", _ONE, delete),
+    Route("GET", f"{_ONE}/peers", peers, access=Access.SUPERUSER),
+    Route("POST", f"{_ONE}/peers", set_peers, takes=(JSON,), access=Access.SUPERUSER),
+    Route("GET", f"{_ONE}/migrate", migration, access=Access.SUPERUSER),
+    Route("POST", f"{_ONE}/migrate", migrate, takes=(JSON,), access=Access.SUPERUSER),
+    Route("GET", _DOMAINS, domains, access=Access.SUPERUSER),
+    Route("GET", f"{_DOMAINS}/{{domain}}", domain, access=Access.SUPERUSER),
+    Route("POST", f"{_DOMAINS}/{{domain}}", set_domain, takes=(JSON,), access=Access.SUPERUSER),
+    Route("DELETE", f"{_DOMAINS}/{{domain}}", delete_domain, access=Access.SUPERUSER),
 )

@@ -7,8 +7,8 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.events import INTERVAL_S_MAX
 from magnetar.broker.admin.overview import Sight
 from magnetar.broker.admin.rates import TopicRates
+from magnetar.broker.admin.routes.rights import may_see
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
-from magnetar.broker.admin.routes.visible_namespaces import may_see
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import Wanted
 from magnetar.errors import InvalidName

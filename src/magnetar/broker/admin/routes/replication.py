@@ -1,6 +1,7 @@
 """In which clusters a namespace or a topic is; nothing is replicated yet.
 
-Other clusters are kept and shown. A header of the answer says that they have no effect.
+Other clusters are kept and shown. A header of the answer says that they have no effect. A topic has
+no shadows: no two topics of this broker share a log.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import check_here
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, TopicScope
 from magnetar.broker.admin.services import AdminServices
+from magnetar.errors import InvalidName, NotAllowed
+from magnetar.model.names import TopicName
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
@@ -96,6 +99,31 @@ def _kept(admin: AdminServices, clusters: list[str], policy: str, status: int = 
     return done(() if set(clusters) <= {admin.cluster} else (policy,), status=status)
 
 
+async def shadows(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    await scope.topic(admin, request)
+    return Reply(200)
+
+
+async def set_shadows(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    names = arguments.string_list(arguments.body(request), "shadow topics") or []
+    topic = await scope.topic(admin, request)
+    for name in names:
+        try:
+            shadow = TopicName.parse(name)
+        except InvalidName as error:
+            raise Rejection(412, f"Invalid shadow topic name: {error}") from error
+        if not await admin.resources.partitions(shadow) and not await admin.access.exists(shadow):
+            raise Rejection(412, f"Shadow topic [{name}] not exists.")
+    if names:
+        raise NotAllowed(f"This broker does not make shadow topics: leave {topic} without them")
+    return done()
+
+
+async def remove_shadows(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    await scope.topic(admin, request)
+    return done()
+
+
 def _routes() -> Iterator[Route]:
     replication, allowed = f"{NAMESPACE.path}/replication", f"{NAMESPACE.path}/allowedClusters"
     yield Route(
@@ -116,6 +144,11 @@ def _routes() -> Iterator[Route]:
             "POST", path, partial(replicate_topic, scope), takes=(JSON,), access=Access.TENANT_ADMIN
         )
         yield Route("DELETE", path, partial(remove_topic, scope), access=Access.TENANT_ADMIN)
+    kept = TOPICS[0]  # Those that keep messages.
+    path = f"{kept.path}/shadowTopics"
+    yield Route("GET", path, partial(shadows, kept), access=Access.TENANT_ADMIN)
+    yield Route("PUT", path, partial(set_shadows, kept), takes=(JSON,), access=Access.TENANT_ADMIN)
+    yield Route("DELETE", path, partial(remove_shadows, kept), access=Access.TENANT_ADMIN)
 
 
 ROUTES: Final = tuple(_routes())

@@ -1,4 +1,4 @@
-"""What who asks may do at a place, for programs that offer only that. Not in Pulsar."""
+"""What who asks may do at a place, and may see: for programs that offer only that. Not Pulsar's."""
 
 from typing import Final
 
@@ -18,6 +18,7 @@ _KINDS: Final = {
     "consume": Access.CONSUME,
     "functions": Access.FUNCTIONS,
 }
+TENANTS_PER_TURN: Final = 20  # Then the loop serves others.
 
 
 @reads(*map(Query, ("tenant", "namespace", "topic", "subscription")))
@@ -49,4 +50,51 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     return shown({"role": request.role, **rights})
 
 
-ROUTES: Final = (Route("GET", "/admin/v2/magnetar/rights", get, access=Access.AUTHENTICATED),)
+async def visible_namespaces(admin: AdminServices, request: Request) -> Reply:
+    """``all`` says whether nothing is left out; ``tenants`` are those that the role administers."""
+    everything = await may_see_all(admin, request)
+    tenants: list[str] = []
+    namespaces: list[str] = []
+    for count, tenant in enumerate(await admin.resources.tenants(), start=1):
+        if count % TENANTS_PER_TURN == 0:
+            await admin.clock.sleep(0)
+        own = everything or await _may(admin, request, Access.TENANT_ADMIN, tenant)
+        if own:
+            tenants.append(tenant)
+        namespaces += [
+            str(name)
+            for name in await admin.resources.namespaces(tenant)
+            if own or await may_see(admin, request, name)
+        ]
+    return shown({"all": everything, "tenants": sorted(tenants), "namespaces": sorted(namespaces)})
+
+
+async def may_see(admin: AdminServices, request: Request, namespace: NamespaceName) -> bool:
+    """Whether who asks may see the topics of a namespace."""
+    return await _may(
+        admin, request, Access.NAMESPACE_TOPICS, namespace.tenant, namespace=namespace
+    )
+
+
+async def may_see_all(admin: AdminServices, request: Request) -> bool:
+    """Whether who asks may see everything, the machine included."""
+    return await _may(admin, request, Access.SUPERUSER)
+
+
+async def _may(
+    admin: AdminServices,
+    request: Request,
+    access: Access,
+    tenant: str = "",
+    *,
+    namespace: NamespaceName | None = None,
+) -> bool:
+    return admin.authorization is None or await admin.authorization.may(
+        request, access, tenant=tenant, namespace=namespace
+    )
+
+
+ROUTES: Final = (
+    Route("GET", "/admin/v2/magnetar/rights", get, access=Access.AUTHENTICATED),
+    Route("GET", "/admin/v2/magnetar/namespaces", visible_namespaces, access=Access.AUTHENTICATED),
+)

@@ -1,106 +1,35 @@
-"""Every route of the admin API."""
+"""Every route of the admin API: those of each file of this folder, and the document of them all."""
 
+from importlib import import_module
+from itertools import chain
+from pkgutil import iter_modules
 from typing import Final
 
-from magnetar.broker.admin.routes import (
-    attention,
-    bookies,
-    broker_configuration,
-    broker_stats,
-    brokers,
-    bundles,
-    clusters,
-    compaction,
-    console,
-    diagnosis,
-    expiry,
-    failure_domains,
-    functions,
-    isolation_policies,
-    lifecycle,
-    local_policies,
-    lookup,
-    messages,
-    metrics,
-    namespace_backlog,
-    namespace_properties,
-    namespaces,
-    non_persistent,
-    offload,
-    overview,
-    peer_clusters,
-    permissions,
-    policies,
-    publishing,
-    redrive,
-    replay,
-    replication,
-    resource_groups,
-    resource_quotas,
-    rights,
-    roots,
-    schemas,
-    shadow_topics,
-    single_messages,
-    subscriptions,
-    tenants,
-    topic_internals,
-    topic_properties,
-    topic_stats,
-    topics,
-    transactions,
-    visible_namespaces,
-)
-from magnetar.broker.admin.routes.api_document import with_document
+from magnetar.auth.access import Access
+from magnetar.broker.admin import routes
+from magnetar.broker.admin.services import AdminServices
+from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.openapi import growing
+from magnetar.rest.router import Route
 
-_ROUTES: Final = (
-    *clusters.ROUTES,
-    *tenants.ROUTES,
-    *namespaces.ROUTES,
-    *permissions.ROUTES,
-    *namespace_backlog.ROUTES,
-    *policies.ROUTES,
-    *replication.ROUTES,
-    *resource_groups.ROUTES,
-    *topics.ROUTES,
-    *topic_properties.ROUTES,
-    *lifecycle.ROUTES,
-    *expiry.ROUTES,
-    *compaction.ROUTES,
-    *offload.ROUTES,
-    *topic_stats.ROUTES,
-    *messages.ROUTES,
-    *publishing.ROUTES,
-    *topic_internals.ROUTES,
-    *redrive.ROUTES,
-    *replay.ROUTES,
-    *schemas.ROUTES,
-    *subscriptions.ROUTES,
-    *single_messages.ROUTES,
-    *non_persistent.ROUTES,
-    *lookup.ROUTES,
-    *brokers.ROUTES,
-    *broker_configuration.ROUTES,
-    *broker_stats.ROUTES,
-    *diagnosis.ROUTES,
-    *overview.ROUTES,
-    *metrics.ROUTES,
-    *functions.ROUTES,
-    *rights.ROUTES,
-    *visible_namespaces.ROUTES,
-    *attention.ROUTES,
-    *console.ROUTES,
-    *bookies.ROUTES,
-    *bundles.ROUTES,
-    *failure_domains.ROUTES,
-    *isolation_policies.ROUTES,
-    *local_policies.ROUTES,
-    *namespace_properties.ROUTES,
-    *peer_clusters.ROUTES,
-    *resource_quotas.ROUTES,
-    *roots.ROUTES,
-    *shadow_topics.ROUTES,
-    *transactions.ROUTES,
+_made: Final[dict[str, Reply]] = {}  # By the broker's version: the table never changes.
+
+
+async def document(admin: AdminServices, _request: Request) -> Reply:
+    """Show this document."""
+    if admin.version not in _made:
+        steps = growing(ROUTES, version=admin.version)
+        whole = next(steps)
+        for _ in steps:
+            await admin.clock.sleep(0)
+        _made[admin.version] = shown(whole)
+    return _made[admin.version]
+
+
+_NAMES: Final = [each.name for each in iter_modules(routes.__path__, f"{routes.__name__}.")]
+_FILES: Final = [import_module(name) for name in _NAMES if name != __name__]
+ROUTES: Final[tuple[Route, ...]] = (
+    *chain.from_iterable(getattr(each, "ROUTES", ()) for each in _FILES),
+    Route("GET", "/admin/v2/openapi.json", document, access=Access.PUBLIC),
 )
-ROUTES: Final = with_document(_ROUTES)
 """Every route there is; what is not here does not exist."""

@@ -2,6 +2,8 @@ import pytest
 
 ONE = "/admin/v2/clusters/c2"
 DATA = {"serviceUrl": "http://c2.example:8080", "brokerServiceUrl": "pulsar://c2.example:6650"}
+DOMAINS = "/admin/v2/clusters/standalone/failureDomains"
+STANDALONE = "/admin/v2/clusters/standalone"
 
 
 async def test_a_cluster_comes_is_changed_and_goes(world):
@@ -45,3 +47,33 @@ async def test_nothing_is_said_of_what_a_refusal_leaves_as_it_was(world):
     await world.ask("PUT", ONE, DATA)
     assert (await world.ask("POST", ONE, {"serviceUrl": "ftp://x"})).status == 400
     assert (await world.ask("GET", ONE)).json["serviceUrl"] == DATA["serviceUrl"]
+
+
+async def test_a_domain_changes_its_brokers(world):
+    for brokers in (["a:1", "b:1"], ["b:1", "b:1"], []):
+        kept = await world.ask("POST", f"{DOMAINS}/d", {"brokers": brokers})
+        assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (204, "failureDomains")
+        assert (await world.ask("GET", f"{DOMAINS}/d")).json == {"brokers": sorted(set(brokers))}
+    assert (await world.ask("POST", f"{DOMAINS}/d", {"brokers": "a"})).status == 400
+    elsewhere = DOMAINS.replace("standalone", "nope")
+    assert (await world.ask("POST", f"{elsewhere}/d", {"brokers": []})).status == 412
+
+
+async def test_a_cluster_that_has_moved_is_kept_and_named_as_without_effect(world):
+    missing = await world.ask("POST", "/admin/v2/clusters/nope/migrate?migrated=true", {})
+    assert (missing.status, missing.reason) == (404, "Cluster does not exist")
+    kept = await world.ask(
+        "POST", f"{STANDALONE}/migrate?migrated=true", {"serviceUrl": "http://b:8080"}
+    )
+    assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (200, "migrate")
+    back = await world.ask("POST", f"{STANDALONE}/migrate?migrated=false", {})
+    assert "X-Magnetar-Without-Effect" not in back.headers
+    shown = (await world.ask("GET", f"{STANDALONE}/migrate")).json
+    assert shown == {"migrated": False, "migratedClusterUrl": {"empty": True}}
+    assert (await world.ask("POST", f"{STANDALONE}/migrate", {"serviceUrl": "b"})).status == 400
+
+
+async def test_what_is_no_list_of_clusters_is_refused(world):
+    assert (await world.ask("POST", f"{STANDALONE}/peers", {})).status == 400
+    missing = await world.ask("POST", "/admin/v2/clusters/nope/peers", [])
+    assert missing.reason == "Cluster does not exist"

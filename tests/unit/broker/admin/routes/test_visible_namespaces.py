@@ -5,7 +5,7 @@ from unit.broker.admin.world import open_world
 
 from magnetar.auth.authorization import AuthorizationRules
 from magnetar.broker.admin.route_authorization import RouteAuthorization
-from magnetar.broker.admin.routes.visible_namespaces import get
+from magnetar.broker.admin.routes.rights import visible_namespaces
 from magnetar.broker.authorization.authorization_service import AuthorizationService
 from magnetar.model.names import NamespaceName
 from magnetar.model.policy_records import NamespacePolicies
@@ -47,7 +47,11 @@ async def test_without_authorization_everybody_sees_everything(world):
 async def test_each_role_sees_where_it_has_a_right(world, role, tenants, namespaces):
     rules = AuthorizationRules(frozenset({"root"}))
     world.services.authorization = RouteAuthorization(AuthorizationService(rules, world.resources))
-    found = json.loads((await get(world.services, Request("GET", PATH, role=role))).body)
+    found = json.loads(
+        (await visible_namespaces(world.services, Request("GET", PATH, role=role))).body
+    )
     assert found == {"all": False, "tenants": tenants, "namespaces": namespaces}
-    found = json.loads((await get(world.services, Request("GET", PATH, role="root"))).body)
+    found = json.loads(
+        (await visible_namespaces(world.services, Request("GET", PATH, role="root"))).body
+    )
     assert found["all"] is True
