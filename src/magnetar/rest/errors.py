@@ -26,6 +26,7 @@ STATUSES: Final[dict[type[MagnetarError], int]] = {
     errors.Refused: 412,
     errors.NotAllowed: 405,
     errors.Unavailable: 503,
+    errors.CoordinatorNotFound: 404,
     errors.StorageError: 500,
     errors.WriteFailed: 503,
     errors.VersionMismatch: 409,

@@ -15,6 +15,7 @@ from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.entries import Entries
+from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -36,6 +37,15 @@ class RecordLog:
         self._cursor = cursor
         self._inbox: list[_Waiting] = []
         self._storing: list[list[_Waiting]] = []  # The appends under way, in order.
+
+    @property
+    def name(self) -> str:
+        """The name of its managed ledger."""
+        return self._ledger.name
+
+    def info(self) -> ManagedLedgerInfo:
+        """Take a snapshot for statistics."""
+        return self._ledger.info()
 
     @property
     def record_count(self) -> int:

@@ -12,6 +12,7 @@ from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import LocalBroker
 
 RECORDED = b"localhost:8080"
+SETTINGS = {"advertisedAddress": "localhost", "transactionCoordinatorEnabled": True}
 USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
@@ -78,7 +79,7 @@ class World:
 async def open_world():
     timeout = aiohttp.ClientTimeout(total=20)
     async with (
-        LocalBroker(settings={"advertisedAddress": "localhost"}) as local,
+        LocalBroker(settings=SETTINGS) as local,
         aiohttp.ClientSession(timeout=timeout) as session,
         Client(local.service_url) as client,
     ):

@@ -16,9 +16,11 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from support.clock import ManualClock
 from support.loop import WatchedLoop
+from unit.broker.peer import Peer
 
 import magnetar
 from magnetar import Client, InitialPosition, SubscriptionType
+from magnetar.model.system_topics import COORDINATORS
 from magnetar.schemas import StringSchema
 from magnetar.testing.local_broker import LocalBroker
 
@@ -29,7 +31,10 @@ ABSENT = {
     "caffeine_cache_.*": "a cache library of Java",
     "jetty_.*|pulsar_web_executor_.*": "the HTTP server of Pulsar; ours has no pool of threads",
     "jvm_.*": "the Java machine; process_* and python_* are in its place",
-    "pulsar_txn_.*": "there are no transactions",
+    "pulsar_txn_(tc|pending_ack_store)_bufferedwriter_.*": (
+        "what waits is one write, without a delay: pulsar_txn_append_log_total counts records"
+    ),
+    "pulsar_txn_(tb|tp)_.*": "no topic keeps anything of a transaction yet",
     "pulsar_subscription_filter_.*": "there are no entry filters",
     "pulsar_resource_group_.*": "how long Pulsar takes to share out quotas, which are exact here",
     "pulsar_ml_cache_pool_.*": "Netty's memory",
@@ -46,6 +51,7 @@ ABSENT = {
 OF_TRANSACTIONS = re.compile("pulsar_(storage_|entry_size_).*")
 """These have the label ``subscription`` in Pulsar for the logs of its transactions alone."""
 SETTINGS = {
+    "transactionCoordinatorEnabled": True,
     "statsUpdateFrequencyInSecs": 30,
     "exposeConsumerLevelMetricsInPrometheus": True,
     "exposeProducerLevelMetricsInPrometheus": True,
@@ -70,6 +76,7 @@ async def _scrape(folder):
         Client(broker.service_url) as client,
         aiohttp.ClientSession() as http,
     ):
+        await _transactions(broker)
         producer = await client.create_producer("t", schema=StringSchema())
         options = {"type": SubscriptionType.SHARED, "initial_position": InitialPosition.EARLIEST}
         await client.subscribe("t", "s", **options)
@@ -86,6 +93,19 @@ async def _scrape(folder):
                 assert str(answer.url).endswith("/metrics/"), "it leads there, as Pulsar does"
                 found.append((answer.headers["Content-Type"], await answer.text()))
         return found
+
+
+async def _transactions(broker):
+    """Begin three, of which one is committed and one aborted."""
+    peer = await Peer.open(broker.port)
+    await peer.ask("lookupTopic", topic=str(COORDINATORS.partition(0)), request_id=1)
+    await peer.ask("tcClientConnectRequest", request_id=1, tc_id=0)
+    for number in range(3):
+        await peer.ask("newTxn", request_id=1, tc_id=0, txn_ttl_millis=60_000)
+        if number < 2:
+            ids = {"request_id": 1, "txnid_most_bits": 0, "txnid_least_bits": number}
+            await peer.ask("endTxn", txn_action=number, **ids)
+    peer.wire.close()
 
 
 async def _compact(http, url):
@@ -178,6 +198,15 @@ def test_the_values_are_those_of_the_topic(scraped):
 
 
 DASHBOARDS = Path(magnetar.__file__).parent / "tools" / "deploy" / "dashboards"
+
+
+def test_transactions_are_counted_by_their_coordinators(scraped):
+    text = scraped[0][1]
+    labels = '{cluster="standalone",coordinator_id="0"}'
+    counted = {"active_count": 1, "created_total": 3, "committed_total": 1, "aborted_total": 1}
+    counted |= {"append_log_total": 7, "timeout_total": 0, "execution_latency_le_10": 1}
+    for name, expected in counted.items():
+        assert value(text, f"pulsar_txn_{name}{labels}") == expected, name
 
 
 @pytest.mark.parametrize("path", sorted(DASHBOARDS.glob("*.json")), ids=lambda p: p.name)

@@ -15,7 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import HistogramMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 
-from magnetar.broker.admin import managed_ledger_metrics
+from magnetar.broker.admin import managed_ledger_metrics, transaction_metrics
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED
@@ -81,6 +81,7 @@ class BrokerMetrics:
         yield self._lookups()
         yield self._topic_loads()
         yield self._schemas()
+        yield transaction_metrics.of_coordinators(self._admin)
         yield self._metadata()
         yield self._own()
         yield self._process()
