@@ -13,6 +13,7 @@ WRITTEN_BY_PROGRAMS = {"client/blocking.py"}  # It is as long as the classes it 
 TESTED_ELSEWHERE = {
     "broker/admin/broker_metrics.py": "tests/golden/metrics",
     "broker/admin/metric_families.py": "tests/golden/metrics",
+    "broker/admin/transaction_metrics.py": "tests/golden/metrics",
     "broker/admin/metrics.py": "tests/golden/metrics, routes/test_metrics.py",
     "broker/admin/messages/redrive.py": "tests/client/test_operator_letters.py, as the next ones",
     "broker/admin/routes/redrive.py": "tests/client/test_operator_letters.py",

@@ -28,7 +28,7 @@ async def open_coordinators(
         resources=services.resources,
         ownership=services.ownership,
         open_log=open_log,
-        participants=TopicParticipants(),
+        participants=TopicParticipants(services.topics, services.lookup),
         active_max=settings.active_max,
         clock=context.clock,
         iteration=context.iteration,

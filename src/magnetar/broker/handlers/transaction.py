@@ -101,7 +101,9 @@ class TransactionHandler:
         commit = command.txn_action == TxnAction.COMMIT
 
         def end(txn_id: TxnId, answer: Callable[[MagnetarError | None], None]) -> None:
-            self._coordinators.get(txn_id.most_bits).end(txn_id, answer, commit=commit)
+            self._coordinators.get(txn_id.most_bits).end(
+                txn_id, session.address, answer, commit=commit
+            )
 
         return self._do(session, command, end, replies.end_txn)
 

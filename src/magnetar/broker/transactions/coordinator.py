@@ -17,7 +17,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import (
@@ -45,6 +45,8 @@ RECORDS_MIN: Final = 10_000
 """A log of fewer records is not shortened."""
 RECORDS_EACH_MAX: Final = 10
 """A log is shortened when it has so many records for each transaction that has not ended."""
+ENDED_MAX: Final = 10_000
+"""So many transactions that ended last are known, to tell who got no answer and asks again."""
 AGAIN_S: Final = 0.1
 AGAIN_S_MAX: Final = 10.0
 """How long to wait before topics that could not be told of an end are told again: twice as long
@@ -60,6 +62,13 @@ class Participants(Protocol):
         Transactions up to number ``low_watermark`` of the coordinator have ended. Raises what any
         of them raises, when all were told.
         """
+
+
+class Ended(NamedTuple):
+    """A transaction that has ended."""
+
+    commit: bool
+    told: frozenset[str]  # The clients that were answered.
 
 
 @dataclass(slots=True)
@@ -104,7 +113,11 @@ class Coordinator:
         self._tasks = Tasks(f"coordinator {number}")
         self._records: list[bytes] = []  # To be appended at the end of this iteration,
         self._stored: list[Answer] = []  # and who is told when they are durable.
-        self._waiting: dict[int, list[Answer]] = {}  # For the end of transactions, by number.
+        self._waiting: dict[int, list[tuple[str, Answer]]] = {}
+        """By number, the clients that wait for the end of a transaction."""
+        self._ended = {
+            number: Ended(commit, frozenset()) for number, commit in replayed.ended.items()
+        }
         self._last_append: asyncio.Future[Position] | None = None
         self._shortening = False
         self._closing = False
@@ -169,14 +182,22 @@ class Coordinator:
         transaction.subscriptions.update(dict.fromkeys(subscriptions))
         self._append(records.subscriptions_added(txn_id, subscriptions), answer)
 
-    def end(self, txn_id: TxnId, answer: Answer, *, commit: bool) -> None:
+    def end(self, txn_id: TxnId, client: str, answer: Answer, *, commit: bool) -> None:
         """Commit or abort; ``answer`` is called when all that took part have done so.
 
-        Raises TransactionNotFound once it has ended, InvalidTxnStatus where it ends the other way.
+        ``client`` is who asks, by its address. One that asks for an end that there was, and was not
+        told of it, is told now: its connection was lost. Raises TransactionNotFound for any other
+        that has ended, InvalidTxnStatus where it ends the other way.
         """
+        ended = self._ended.get(txn_id.least_bits)
+        if ended is not None and ended.commit == commit and client not in ended.told:
+            self._check()
+            self._ended[txn_id.least_bits] = ended._replace(told=ended.told | {client})
+            answer(None)
+            return
         transaction = self.find(txn_id)
         self._end(transaction, TxnEvent.COMMIT if commit else TxnEvent.ABORT)
-        self._waiting.setdefault(txn_id.least_bits, []).append(answer)
+        self._waiting.setdefault(txn_id.least_bits, []).append((client, answer))
 
     def time_out(self, txn_id: TxnId) -> None:
         """Abort a transaction whose time is over, if it is still open."""
@@ -279,10 +300,15 @@ class Coordinator:
         else:
             self.counts.aborted += 1
         self._append(records.status_changed(transaction), _nobody_waits)
+        number = transaction.txn_id.least_bits
+        told = frozenset(client for client, _ in self._waiting.get(number, ()))
+        self._ended[number] = Ended(transaction.commits, told)
+        if len(self._ended) > ENDED_MAX:
+            del self._ended[next(iter(self._ended))]
         self._answer_end(transaction, None)
 
     def _answer_end(self, transaction: Transaction, error: MagnetarError | None) -> None:
-        for answer in self._waiting.pop(transaction.txn_id.least_bits, ()):
+        for _, answer in self._waiting.pop(transaction.txn_id.least_bits, ()):
             answer(error)
 
     def _append(self, record: bytes, stored: Answer) -> None:
@@ -334,8 +360,8 @@ class Coordinator:
             self._timeouts.discard(transaction.txn_id)
         self._records.clear()
         waiting, self._stored = self._stored, []
-        for answers in self._waiting.values():
-            waiting += answers
+        for asked in self._waiting.values():
+            waiting += [answer for _, answer in asked]
         self._waiting.clear()
         for answer in waiting:
             answer(error)

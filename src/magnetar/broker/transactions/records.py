@@ -31,6 +31,7 @@ class Replayed:
     def __init__(self, coordinator: int) -> None:
         self.transactions: dict[int, Transaction] = {}  # Those that have not ended, by number.
         self.next = 0  # The number of the next transaction.
+        self.ended: dict[int, bool] = {}  # Those that the log still knows, and if by a commit.
         self._coordinator = coordinator
 
     def add(self, record: bytes) -> None:
@@ -65,6 +66,7 @@ class Replayed:
         if "status" in record:
             transaction.status = TxnStatus(record["status"])
             if transaction.status.ended:
+                self.ended[number] = transaction.commits
                 del self.transactions[number]
 
 

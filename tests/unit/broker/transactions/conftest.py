@@ -92,8 +92,9 @@ class World:
         self.coordinator.add_topics(txn_id, list(topics or [TOPIC]), self.answers.to("add"))
         await until_idle()
 
-    async def end(self, txn_id, *, commit=True):
-        self.coordinator.end(txn_id, self.answers.to(("end", txn_id.least_bits)), commit=commit)
+    async def end(self, txn_id, *, commit=True, client="c"):
+        answer = self.answers.to(("end", txn_id.least_bits))
+        self.coordinator.end(txn_id, client, answer, commit=commit)
         await until_idle()
 
 

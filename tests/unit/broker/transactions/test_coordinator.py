@@ -54,13 +54,41 @@ async def test_who_asks_again_waits_for_the_same_end(world):
     await world.end(txn_id)
     await world.end(txn_id)
     with pytest.raises(InvalidTxnStatus, match="COMMITTING"):
-        world.coordinator.end(txn_id, world.answers.to("abort"), commit=False)
+        world.coordinator.end(txn_id, "c", world.answers.to("abort"), commit=False)
     world.topics.open.set()
     await until_idle()
     assert world.answers.granted[-2:] == [("end", 0), ("end", 0)]
     assert len(world.topics.ended) == 1
     with pytest.raises(TransactionNotFound):
         await world.end(txn_id)
+
+
+async def test_who_was_not_told_of_an_end_is_told_when_it_asks_again(world):
+    committed, aborted = await world.begin(), await world.begin()
+    await world.end(committed)
+    await world.end(aborted, commit=False)
+    await world.end(committed, client="the same, connected again")
+    assert world.answers.granted[-1] == ("end", 0)
+    for client in ("c", "the same, connected again"):
+        with pytest.raises(TransactionNotFound):
+            await world.end(committed, client=client)
+    with pytest.raises(TransactionNotFound):
+        await world.end(aborted, client="the same, connected again")
+    await world.crash()
+    await world.end(committed, client="once more")
+    with pytest.raises(TransactionNotFound):
+        await world.end(aborted, client="once more")
+    assert world.topics.ended == []  # Nothing took part, and nothing is told twice.
+
+
+async def test_only_so_many_that_ended_are_known(world, monkeypatch):
+    monkeypatch.setattr(coordinator_module, "ENDED_MAX", 2)
+    numbers = [await world.begin() for _ in range(3)]
+    for each in numbers:
+        await world.end(each)
+    with pytest.raises(TransactionNotFound):
+        await world.end(numbers[0], client="another")
+    await world.end(numbers[1], client="another")
 
 
 async def test_topics_that_fail_are_told_again_until_they_answer(world):
@@ -191,7 +219,7 @@ async def test_who_waits_for_an_end_at_a_coordinator_that_is_given_up_asks_again
     coordinator = await world.crash()
     what, error = world.answers.given[-1]
     assert (what, type(error)) == (("end", 0), CoordinatorNotFound)
-    coordinator.end(txn_id, world.answers.to("again"), commit=True)
+    coordinator.end(txn_id, "c", world.answers.to("again"), commit=True)
     world.topics.open.set()
     await until_idle()
     assert world.answers.granted[-1] == "again"

@@ -21,6 +21,7 @@ from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, shown
 from magnetar.rest.router import Query, Route, reads
 
+_ADMINISTRATOR: Final = "an administrator"
 OFF: Final = "This Broker is not configured with transactionCoordinatorEnabled=true."
 
 
@@ -95,7 +96,7 @@ async def abort(admin: AdminServices, request: Request) -> Reply:
         if not ended.done():  # Who asked may be gone.
             ended.set_result(error)
 
-    coordinator.end(txn_id, answer, commit=False)
+    coordinator.end(txn_id, _ADMINISTRATOR, answer, commit=False)
     error = await ended
     if error is not None:
         raise error
