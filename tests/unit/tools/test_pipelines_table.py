@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from magnetar.pipelines.declaration import Action, Check, Location, Pipeline, Source, Step
-from magnetar.pipelines.query_counts import Tally
+from magnetar.pipelines.query_counts import QueryCounts
 from magnetar.tools.pipelines_table import PipelineTable
 
 PLACE = Location("pulsar", {})
@@ -17,7 +17,9 @@ PIPELINE = Pipeline("orders", Path(), "c", "available-now", {}, (), (STEP,), ())
 
 def concluded(*, passed, terminal=False):
     counts = {"rows": 1010, "passed": passed, "failed: positive": 10}
-    tally = Tally(rows_read=1510, rows_written=1000, rows_duplicate=500, batches=2, batch_ms=1500)
+    tally = QueryCounts(
+        rows_read=1510, rows_written=1000, rows_duplicate=500, batches=2, batch_ms=1500
+    )
     tally.steps["clean"] = counts
     tally.lag_messages = 7
     query = SimpleNamespace(name="copy", aside=None, tally=tally)
@@ -44,7 +46,7 @@ def test_what_does_not_add_up_is_said():
 
 def test_what_a_source_rejected_is_shown():
     source = Source("orders", PLACE, True, None, "id int", None, PLACE)
-    tally = Tally(steps={"orders": {"rows": 9, "passed": 7, "failed: malformed": 2}})
+    tally = QueryCounts(steps={"orders": {"rows": 9, "passed": 7, "failed: malformed": 2}})
     query = SimpleNamespace(name="copy", aside=None, tally=tally)
     printed = io.StringIO()
     pipeline = dataclasses.replace(PIPELINE, sources=(source,))
