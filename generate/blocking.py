@@ -91,7 +91,8 @@ def module() -> str:
         if opens(one)
     }
     classes: dict[str, Class] = {}
-    for each, found in made.items():
+    # What calls of the others take comes first.
+    for each, found in sorted(made.items(), key=lambda one: one[0] != "Transaction"):
         if found.base:
             classes[name(found.base)] = definition(name(found.base))
         classes[each] = found
@@ -107,7 +108,7 @@ def facade(found: Class) -> str:
     base, bracket, of = (found.base or generic(node)).partition("[")
     inherited = {one.name for one in methods(definition(base).node)} if found.base else set()
     members = [
-        method(one, f"_{lower}")
+        SPECIAL.get(f"{node.name}.{one.name}") or method(one, f"_{lower}")
         for one in methods(node)
         if (not one.name.startswith("_") or one.name in {*SPECIAL, *READS})
         and one.name not in inherited
@@ -148,7 +149,7 @@ def method(  # noqa: PLR0911 - one for each case
     if isinstance(node, ast.AsyncFunctionDef):
         call = f"self.{TAKERS.get(name(returns), '_run')}({', '.join([target, *given])})"
     elif node.name == "acknowledge":
-        returns, call = "None", "self._acknowledge(messages)"
+        returns, call = "None", "self._acknowledge(messages, inner(txn))"
     elif returns == "Awaitable[None]":
         returns, call = "None", f"self._wait_for({', '.join([target, *given])})"
     else:
@@ -194,8 +195,10 @@ def arguments(args: ast.arguments) -> list[str]:
 
 def given(one: ast.arg) -> str:
     """An iterator's own code runs in the thread of the caller."""
-    several = one.annotation is not None and "Iterable[" in ast.unparse(one.annotation)
-    return f"listed({one.arg})" if several else one.arg
+    annotation = ast.unparse(one.annotation) if one.annotation else ""
+    if annotation == "Transaction | None":
+        return f"inner({one.arg})"
+    return f"listed({one.arg})" if "Iterable[" in annotation else one.arg
 
 
 def snake(class_name: str) -> str:
@@ -249,6 +252,8 @@ def imports(text: str, classes: dict[str, Class]) -> Iterator[str]:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     homes.setdefault(alias.name, "import")
+            elif isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, f"from {package}.{found.path.stem} import")
             elif isinstance(node, ast.ImportFrom):
                 up = package.split(".")[: -node.level + 1 or None] if node.level else []
                 home = ".".join([*up, *([node.module] if node.module else [])])
@@ -268,6 +273,7 @@ ALWAYS: Final = {
     "MadeFacade": "from magnetar.client.facade import",
     "ProducerFacade": "from magnetar.client.facade import",
     "ReceiverFacade": "from magnetar.client.facade import",
+    "inner": "from magnetar.client.facade import",
     "listed": "from magnetar.client.facade import",
     "lists": "from magnetar.client.facade import",
     "outgoing": "from magnetar.client.outgoing_message import",
@@ -286,13 +292,17 @@ SPECIAL: Final = {
     # Nobody else sends while this thread waits: send_many lets the batch leave at once.
     "send": '''\
     def send(
-        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self,
+        value: T | Buffer | OutgoingMessage[T],
+        *,
+        txn: Transaction | None = None,
+        **details: Unpack[MessageDetails],
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
         Waits for room in the queue, too. Raises as ``magnetar.Producer.send``.
         """
-        return self.send_many([outgoing(value, details)])[0]
+        return self.send_many([outgoing(value, details)], txn=txn)[0]
 ''',
     "submit": '''\
     def submit(
@@ -319,14 +329,17 @@ SPECIAL: Final = {
     def enqueue(
         self,
         values: Iterable[T | Buffer | OutgoingMessage[T]],
+        *,
+        txn: Transaction | None = None,
         **details: Unpack[MessageDetails],
     ) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises as ``magnetar.Producer.enqueue``.
+        What goes wrong later is raised by ``flush``, or keeps the transaction from being committed.
+        Raises as ``magnetar.Producer.enqueue``.
         """
         for some in lists(values):
-            self._run(self._producer.enqueue, some, **details)
+            self._run(self._producer.enqueue, some, txn=inner(txn), **details)
 ''',
     # In a process that was forked, too, it is that of what was made before.
     "__repr__": """\
@@ -343,6 +356,15 @@ SPECIAL: Final = {
     ) -> None:
         with added_to(raised):
             self.close()
+""",
+    "Transaction.__aexit__": """\
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        if raised is not None:
+            self.close()
+        elif self.state is TransactionState.OPEN:  # It was not ended in the block.
+            self.commit()
 """,
     "__anext__": '''\
     def __iter__(self) -> Iterator[Message[T_co]]:

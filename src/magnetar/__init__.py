@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from magnetar.client.producers.interceptors import ProducerInterceptor
     from magnetar.client.producers.producer import Producer
     from magnetar.client.producers.routing import HashingScheme, RoutingMode
+    from magnetar.client.transaction import Transaction, TransactionState
     from magnetar.message.compression import CompressionType
     from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
     from magnetar.model.producers import ProducerAccessMode
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         RegexSubscriptionMode,
         SubscriptionType,
     )
+    from magnetar.model.txn_id import TxnId
 
 __all__ = [
     "EARLIEST_MESSAGE",
@@ -90,6 +92,9 @@ __all__ = [
     "SubscriptionType",
     "TableView",
     "TopicMessageId",
+    "Transaction",
+    "TransactionState",
+    "TxnId",
     "errors",
 ]
 
@@ -133,6 +138,9 @@ _HOMES: Final = {
     "SubscriptionType": "magnetar.model.subscriptions",
     "TableView": "magnetar.client.consumers.table_view",
     "TopicMessageId": "magnetar.client.message",
+    "Transaction": "magnetar.client.transaction",
+    "TransactionState": "magnetar.client.transaction",
+    "TxnId": "magnetar.model.txn_id",
 }
 
 

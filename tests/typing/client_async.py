@@ -30,9 +30,19 @@ from magnetar import (
     RegexSubscriptionMode,
     SubscriptionType,
     TableView,
+    Transaction,
+    TransactionState,
+    TxnId,
 )
 from magnetar.client.tracing import ConsumerTracing, ProducerTracing
-from magnetar.errors import AlreadyClosed, MagnetarError, QueueFull, TimedOut
+from magnetar.errors import (
+    AlreadyClosed,
+    CommitUnknown,
+    MagnetarError,
+    QueueFull,
+    TimedOut,
+    TransactionAborted,
+)
 from magnetar.schemas import StringSchema
 
 
@@ -47,6 +57,26 @@ async def send(client: Client) -> None:
     for message_id in await producer.send_many([b"four", OutgoingMessage(b"five")]):
         assert_type(message_id, MessageId)
     await producer.flush()
+
+
+async def read_process_write(client: Client, consumer: Consumer[bytes]) -> None:
+    producer = await client.create_producer("results")
+    async with client.transaction(timeout_s=30) as txn:
+        assert_type(txn, Transaction)
+        messages = await consumer.receive_many(100)
+        assert_type(await producer.send(b"one", txn=txn, key="k"), MessageId)
+        await producer.send_many([message.data for message in messages], txn=txn)
+        await producer.enqueue([b"more"], txn=txn)
+        consumer.acknowledge(messages, txn=txn)
+        await consumer.acknowledge_cumulative(messages[-1], txn=txn)
+    assert_type(txn.id, TxnId)
+    assert txn.state is TransactionState.COMMITTED
+    begun = await client.transaction()
+    try:
+        await begun.commit()
+    except (TransactionAborted, CommitUnknown) as error:
+        assert_type(error.__cause__, BaseException | None)
+        await begun.abort()
 
 
 class Stamp(ProducerInterceptor):

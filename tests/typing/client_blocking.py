@@ -3,8 +3,8 @@
 from concurrent.futures import Future
 from typing import assert_type
 
-from magnetar import Message, MessageId, OutgoingMessage
-from magnetar.client.blocking import Client, Consumer, Producer
+from magnetar import Message, MessageId, OutgoingMessage, TxnId
+from magnetar.client.blocking import Client, Consumer, Producer, Transaction
 
 
 def send(client: Client) -> None:
@@ -14,6 +14,15 @@ def send(client: Client) -> None:
         assert_type(producer.submit(OutgoingMessage(b"two")), Future[MessageId])
         producer.enqueue([b"three"])
         producer.flush()
+
+
+def read_process_write(client: Client, consumer: Consumer, producer: Producer) -> None:
+    with client.transaction(timeout_s=30) as txn:
+        assert_type(txn, Transaction)
+        message = consumer.receive()
+        assert_type(producer.send(message.data, txn=txn), MessageId)
+        consumer.acknowledge(message, txn=txn)
+    assert_type(txn.id, TxnId)
 
 
 def look_up(client: Client) -> None:

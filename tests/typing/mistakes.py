@@ -1,7 +1,7 @@
 """Mistakes that a type checker must find: each ``type: ignore`` here is needed, or mypy says so."""
 
 import magnetar
-from magnetar import Cleint, Client, Producer  # type: ignore[attr-defined]
+from magnetar import Cleint, Client, Consumer, Message, Producer  # type: ignore[attr-defined]
 from magnetar.client import blocking
 from magnetar.errors import TimeOut  # type: ignore[attr-defined]
 
@@ -25,6 +25,13 @@ async def mistakes(client: Client, producer: Producer) -> None:
     magnetar.Consummer()  # type: ignore[attr-defined]
     Cleint()
     TimeOut()
+
+
+async def transactions_of_the_other_kind(
+    consumer: Consumer, producer: Producer, txn: blocking.Transaction, message: Message
+) -> None:
+    await producer.send(b"data", txn=txn)  # type: ignore[arg-type]
+    await consumer.acknowledge(message, txn=txn)  # type: ignore[arg-type]
 
 
 def blocking_mistakes(client: blocking.Client) -> None:

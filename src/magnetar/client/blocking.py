@@ -18,6 +18,7 @@ from math import inf
 from typing import Any, Generic, Self, Unpack
 
 from magnetar.client import client as client_module
+from magnetar.client import transaction as transaction_module
 from magnetar.client.config import ClientOptions, ClientSettings
 from magnetar.client.consumers import consumer as consumer_module
 from magnetar.client.consumers import reader as reader_module
@@ -31,6 +32,7 @@ from magnetar.client.facade import (
     MadeFacade,
     ProducerFacade,
     ReceiverFacade,
+    inner,
     listed,
     lists,
 )
@@ -42,10 +44,71 @@ from magnetar.client.producers import producer as producer_module
 from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.statistics import ConsumerStats, ProducerStats
+from magnetar.client.transaction import TransactionState
 from magnetar.errors import AlreadyClosed, UndecodableValue
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.schemas import SchemaInfo
+from magnetar.model.txn_id import TxnId
 from magnetar.schemas.schema import Schema, T, T_co
+
+
+class Transaction(MadeFacade):
+    """``magnetar.Transaction`` for threads."""
+
+    @property
+    def _transaction(self) -> transaction_module.Transaction:
+        found: transaction_module.Transaction = self._asyncio
+        return found
+
+    @property
+    def id(self) -> TxnId:
+        """Its id, as brokers show it: the number of its coordinator, and its own there."""
+        return self._transaction.id
+
+    @property
+    def state(self) -> TransactionState:
+        """How far it is, as this client knows."""
+        return self._transaction.state
+
+    def commit(self) -> None:
+        """Let all that was done in it happen.
+
+        Waits for what was sent and acknowledged in it. Raises TransactionAborted where some of that
+        has failed, or its time is up: then nothing of it has happened. A commit whose answer is
+        lost is asked for again; raises CommitUnknown when no coordinator answers within the
+        operation timeout. Raises AlreadyClosed when it was aborted by the application. Cancelled,
+        it goes on.
+        """
+        self._run(self._transaction.commit)
+
+    def abort(self) -> None:
+        """Let nothing of it happen: messages acknowledged in it come again.
+
+        Raises AlreadyClosed when it was committed, and TimedOut when its coordinator does not
+        answer, which aborts it when its time is up. Cancelled, it goes on.
+        """
+        self._run(self._transaction.abort)
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Abort it unless it has ended, in ``timeout_s``; its coordinator does it later if need be.
+
+        While Ctrl-C or a cancellation ends the caller it takes half a second at most.
+        """
+        self._close(timeout_s)
+
+    def __repr__(self) -> str:
+        return repr(self._made)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _: object = None, raised: BaseException | None = None, __: object = None
+    ) -> None:
+        if raised is not None:
+            self.close()
+        elif self.state is TransactionState.OPEN:  # It was not ended in the block.
+            self.commit()
 
 
 class Producer(ProducerFacade, Generic[T]):
@@ -87,13 +150,17 @@ class Producer(ProducerFacade, Generic[T]):
         return self._producer.stats
 
     def send(
-        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self,
+        value: T | Buffer | OutgoingMessage[T],
+        *,
+        txn: Transaction | None = None,
+        **details: Unpack[MessageDetails],
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
         Waits for room in the queue, too. Raises as ``magnetar.Producer.send``.
         """
-        return self.send_many([outgoing(value, details)])[0]
+        return self.send_many([outgoing(value, details)], txn=txn)[0]
 
     def submit(
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
@@ -115,7 +182,11 @@ class Producer(ProducerFacade, Generic[T]):
         self._handover.put(value, details)
 
     def send_many(
-        self, values: Iterable[T | Buffer | OutgoingMessage[T]], **details: Unpack[MessageDetails]
+        self,
+        values: Iterable[T | Buffer | OutgoingMessage[T]],
+        *,
+        txn: Transaction | None = None,
+        **details: Unpack[MessageDetails],
     ) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
@@ -123,21 +194,26 @@ class Producer(ProducerFacade, Generic[T]):
         after everything that was taken has been settled. When cancelled, the messages already
         taken are sent all the same.
         """
-        return self._run(self._producer.send_many, listed(values), **details)
+        return self._run(self._producer.send_many, listed(values), txn=inner(txn), **details)
 
     def enqueue(
         self,
         values: Iterable[T | Buffer | OutgoingMessage[T]],
+        *,
+        txn: Transaction | None = None,
         **details: Unpack[MessageDetails],
     ) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises as ``magnetar.Producer.enqueue``.
+        What goes wrong later is raised by ``flush``, or keeps the transaction from being committed.
+        Raises as ``magnetar.Producer.enqueue``.
         """
         for some in lists(values):
-            self._run(self._producer.enqueue, some, **details)
+            self._run(self._producer.enqueue, some, txn=inner(txn), **details)
 
-    def enqueue_packed(self, batches: Sequence[PackedBatch]) -> None:
+    def enqueue_packed(
+        self, batches: Sequence[PackedBatch], *, txn: Transaction | None = None
+    ) -> None:
         """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
 
         Neither schema nor interceptors see their messages, and nothing is sent after a batch that
@@ -145,7 +221,7 @@ class Producer(ProducerFacade, Generic[T]):
         Raises InvalidValue where there are interceptors, or partitions: a batch goes to a producer
         of one partition.
         """
-        self._run(self._producer.enqueue_packed, batches)
+        self._run(self._producer.enqueue_packed, batches, txn=inner(txn))
 
     def ready(self) -> None:
         """Return when there is room for a message. Raises AlreadyClosed.
@@ -361,7 +437,10 @@ class Consumer(Receiver[T_co]):
         return self._consumer.active
 
     def acknowledge(
-        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
+        self,
+        messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId],
+        *,
+        txn: Transaction | None = None,
     ) -> None:
         """The application is done with these: the broker need not deliver them again.
 
@@ -373,15 +452,22 @@ class Consumer(Receiver[T_co]):
         ends with the broker's answer: it raises the broker's error, TimedOut, or AlreadyClosed when
         the consumer is closed before; without, it ends at once. A connection that is lost
         meanwhile makes it wait for the next one, which sends the acknowledgement again.
-        """
-        self._acknowledge(messages)
 
-    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
+        In a transaction it counts when that is committed; otherwise the messages come again. It
+        leaves with what is acknowledged in the same iteration of the loop, message by message of
+        a batch, and awaiting it ends with the broker's answer: it raises TransactionConflict for
+        what another transaction has acknowledged. The transaction waits for it in any case.
+        """
+        self._acknowledge(messages, inner(txn))
+
+    def acknowledge_cumulative(
+        self, message: Message[Any] | MessageId, *, txn: Transaction | None = None
+    ) -> None:
         """The application is done with this one and all before it on its topic.
 
         Raises NotAllowed on a Shared or Key_Shared subscription. May be awaited as ``acknowledge``.
         """
-        self._wait_for(self._consumer.acknowledge_cumulative, message)
+        self._wait_for(self._consumer.acknowledge_cumulative, message, txn=inner(txn))
 
     def negative_acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
@@ -682,6 +768,15 @@ class Client(ClientFacade):
                 topic, subscription=subscription, schema=schema, **options
             ),
         )
+
+    def transaction(self, timeout_s: float = 60.0) -> Transaction:
+        """Begin a transaction, to be used as ``async with client.transaction() as txn``.
+
+        What is sent and acknowledged with ``txn=txn`` happens when the block ends, all of it; when
+        an exception leaves the block, or ``timeout_s`` seconds are over before, none of it. Raises
+        NotAllowed where the brokers have no transactions, TimedOut, the broker's error.
+        """
+        return Transaction(self, lambda: self._client.transaction(timeout_s))
 
     def partitions(self, topic: str) -> int:
         """How many partitions ``topic`` has; 0 when it is not partitioned.

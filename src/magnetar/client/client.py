@@ -9,9 +9,15 @@ import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, Unpack
+from typing import Any, Final, Self, Unpack
 
-from magnetar.checks import check_not_negative, check_text, check_timeout
+from magnetar.checks import (
+    check_not_negative,
+    check_number,
+    check_positive,
+    check_text,
+    check_timeout,
+)
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
 from magnetar.model.names import NamespaceName, TopicName
@@ -24,6 +30,7 @@ from magnetar.tasks import Closing
 from .config import ClientConfig, ClientOptions, ClientSettings
 from .connections.backoff import Backoff
 from .connections.cluster import Cluster
+from .connections.coordinator import Coordinators
 from .connections.failover_watch import watch_clusters
 from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
@@ -50,6 +57,10 @@ from .own_loop import enter_loop
 from .producers.config import ProducerConfig, ProducerOptions
 from .producers.opening import open_producer
 from .producers.producer import Producer
+from .transaction import Transaction
+
+TRANSACTION_S_MAX: Final = 10_000_000.0
+"""No transaction takes longer: it holds back all that is sent to its topics after it."""
 
 
 class Client:
@@ -104,7 +115,14 @@ class Client:
             backoff,
             MemoryLimit(config.memory_limit_bytes) if config.memory_limit_bytes else None,
         )
-        self._open: dict[Producer[Any] | Receiver[Any], None] = {}
+        self._coordinators = Coordinators(
+            self._lookup,
+            backoff=backoff,
+            clock=clock,
+            chance=chance,
+            timeout_s=config.operation_timeout_s,
+        )
+        self._open: dict[Producer[Any] | Receiver[Any] | Transaction, None] = {}
         self._closed = False
         self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None  # That of its first use.
@@ -297,6 +315,32 @@ class Client:
             raise
         return table
 
+    @opening
+    async def transaction(self, timeout_s: float = 60.0) -> Transaction:
+        """Begin a transaction, to be used as ``async with client.transaction() as txn``.
+
+        What is sent and acknowledged with ``txn=txn`` happens when the block ends, all of it; when
+        an exception leaves the block, or ``timeout_s`` seconds are over before, none of it. Raises
+        NotAllowed where the brokers have no transactions, TimedOut, the broker's error.
+        """
+        self._enter()
+        check_positive("timeout_s", timeout_s)
+        check_number("timeout_s", timeout_s, most=TRANSACTION_S_MAX)
+        coordinator = await self._coordinators.next()
+        begun = self._context.clock.now()
+        txn_id = await coordinator.begin(timeout_s)
+        txn = Transaction(
+            coordinator,
+            txn_id,
+            begun=begun,
+            timeout_s=timeout_s,
+            end_timeout_s=self._context.config.operation_timeout_s,
+            clock=self._context.clock,
+            closed=self._forget,
+        )
+        self._open[txn] = None
+        return txn
+
     async def partitions(self, topic: str) -> int:
         """How many partitions ``topic`` has; 0 when it is not partitioned.
 
@@ -348,6 +392,7 @@ class Client:
         self._closed = True
         try:
             await close_all(each.close(timeout_s) for each in list(self._open))
+            await self._coordinators.close()
         finally:
             await self._pool.close()
 
@@ -404,5 +449,5 @@ class Client:
         check_text("topic", topic)
         return TopicName.parse(topic)
 
-    def _forget(self, closed: Producer[Any] | Receiver[Any]) -> None:
+    def _forget(self, closed: Producer[Any] | Receiver[Any] | Transaction) -> None:
         self._open.pop(closed, None)

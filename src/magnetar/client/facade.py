@@ -199,10 +199,18 @@ class ReceiverFacade(MadeFacade):
         return message
 
     def _acknowledge(
-        self, messages: "Message[Any] | MessageId | Iterable[Message[Any] | MessageId]"
+        self,
+        messages: "Message[Any] | MessageId | Iterable[Message[Any] | MessageId]",
+        txn: Any,
     ) -> None:
-        """One message is left to be acknowledged with others, if the broker need not answer."""
+        """One message is left to be acknowledged with others, if the broker need not answer.
+
+        A transaction waits for the answers, when it is committed.
+        """
         consumer = self._asyncio
+        if txn is not None:
+            self._call(consumer.acknowledge, listed(messages), txn=txn)
+            return
         if not isinstance(messages, (Message, MessageId)) or not consumer._needs_no_answer(
             messages
         ):
@@ -267,6 +275,11 @@ class ClientFacade(Facade):
         if not thread.over and not thread.inherited:
             warnings.warn(f"unclosed {made}", ResourceWarning, stacklevel=2)
             thread.finish_later(partial(thread.drop, made))
+
+
+def inner(made: Facade | None) -> Any:
+    """The asyncio object behind a blocking one that is given to a call."""
+    return None if made is None else made._asyncio
 
 
 def listed(values: T) -> T:

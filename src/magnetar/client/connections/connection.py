@@ -3,9 +3,9 @@
 Bytes become frames, and each frame becomes one call of the producer, the consumer or the request
 that it concerns; no call waits. What is written in one loop iteration leaves in one write.
 
-A connection tells the ``Callbacks`` of the producers, consumers and watchers in its three tables
-what the broker has sent them. They take themselves in before they ask the broker to attach them,
-and are out again when it detaches them, which ``on_detached`` tells them.
+A connection tells the ``Callbacks`` of the producers, consumers, watchers and coordinators in its
+four tables what the broker has sent them. They take themselves in before they ask the broker to
+attach them, and are out again when it detaches them, which ``on_detached`` tells them.
 """
 
 import asyncio
@@ -86,6 +86,7 @@ class Connection(asyncio.BufferedProtocol):
     producers: dict[int, ProducerCallbacks]  # By producer id; they get receipts.
     consumers: dict[int, ConsumerCallbacks]  # By consumer id; they get messages.
     watchers: dict[int, WatcherCallbacks]  # By watcher id; they get the topics that come and go.
+    coordinators: dict[int, Callbacks]  # By their number: those of transactions that are asked.
     on_lost: Callable[[MagnetarError], None]  # Called when it ends, but not by ``close``.
 
     def __init__(
@@ -104,6 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         self.producers = {}
         self.consumers = {}
         self.watchers = {}
+        self.coordinators = {}
         self.on_lost = _ignore
         self._tls = tls
         self._sign_in = SignIn(
@@ -380,6 +382,11 @@ class Connection(asyncio.BufferedProtocol):
         consumer = self.consumers.get(response.consumer_id)
         if consumer is not None:
             consumer.on_ack_response(response.request_id, error)
+        # That of an acknowledgement in a transaction, which is a request as any other.
+        if error is None:
+            self._requests.answered(response.request_id, frame)
+        else:
+            self._requests.failed(response.request_id, error)
 
     def _on_active_change(self, frame: Frame) -> None:
         consumer = self.consumers.get(frame.command.active_consumer_change.consumer_id)
@@ -397,7 +404,8 @@ class Connection(asyncio.BufferedProtocol):
             watcher.on_topics(frame)
 
     def _used(self) -> bool:
-        return bool(self.producers or self.consumers or self.watchers or len(self._requests))
+        attached = self.producers or self.consumers or self.watchers or self.coordinators
+        return bool(attached or len(self._requests))
 
     def _on_liveness(self, verdict: LivenessResult) -> None:
         if verdict is LivenessResult.PING:
@@ -418,11 +426,11 @@ class Connection(asyncio.BufferedProtocol):
         if self._handshake.connected:
             self.on_lost(error)
         self._requests.fail_all(error)
-        for each in (*self.producers.values(), *self.consumers.values(), *self.watchers.values()):
+        tables = (self.producers, self.consumers, self.watchers, self.coordinators)
+        for each in [one for table in tables for one in table.values()]:
             each.on_detached(self, error)
-        self.producers.clear()
-        self.consumers.clear()
-        self.watchers.clear()
+        for table in tables:
+            table.clear()
 
 
 def _ignore(_: MagnetarError) -> None:

@@ -24,6 +24,13 @@ REQUEST_ID_OF: Final[Mapping[int, Callable[[object], int]]] = {
         "getTopicsOfNamespaceResponse.request_id"
     ),
     BaseCommand.WATCH_TOPIC_LIST_SUCCESS: attrgetter("watchTopicListSuccess.request_id"),
+    BaseCommand.TC_CLIENT_CONNECT_RESPONSE: attrgetter("tcClientConnectResponse.request_id"),
+    BaseCommand.NEW_TXN_RESPONSE: attrgetter("newTxnResponse.request_id"),
+    BaseCommand.ADD_PARTITION_TO_TXN_RESPONSE: attrgetter("addPartitionToTxnResponse.request_id"),
+    BaseCommand.ADD_SUBSCRIPTION_TO_TXN_RESPONSE: attrgetter(
+        "addSubscriptionToTxnResponse.request_id"
+    ),
+    BaseCommand.END_TXN_RESPONSE: attrgetter("endTxnResponse.request_id"),
 }
 """The commands that answer a request, each whole: where it says of which."""
 

@@ -176,9 +176,23 @@ class AckReceipts:
         self._send()
 
 
+class Begun:
+    """The answer to what a task asks. May be awaited several times, or never."""
+
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self.wait().__await__()
+
+    async def wait(self) -> None:
+        """Raises the error of the task."""
+        await asyncio.shield(self._task)
+
+
 def all_of(receipts: Iterable[Awaitable[None]]) -> Awaitable[None]:
     """Join receipts to one."""
-    wanted = list(dict.fromkeys(each for each in receipts if isinstance(each, Receipt)))
+    wanted = list(dict.fromkeys(each for each in receipts if isinstance(each, Receipt | Begun)))
     if not wanted:
         return ACKNOWLEDGED
     return wanted[0] if len(wanted) == 1 else _All(wanted)
@@ -187,7 +201,7 @@ def all_of(receipts: Iterable[Awaitable[None]]) -> Awaitable[None]:
 class _All:
     """Several receipts. Awaited, it raises the first error when all have ended."""
 
-    def __init__(self, receipts: list[Receipt]) -> None:
+    def __init__(self, receipts: list[Receipt | Begun]) -> None:
         self._receipts = receipts
 
     def __await__(self) -> Generator[Any, None, None]:

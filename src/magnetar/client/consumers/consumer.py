@@ -10,6 +10,7 @@ from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import DELAY_S_MAX
 from magnetar.client.own_loop import check_loop
+from magnetar.client.transaction import Transaction
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import MessageId
 from magnetar.schemas.schema import T_co
@@ -32,7 +33,10 @@ class Consumer(Receiver[T_co]):
         return any(part.active for part in self._parts)
 
     def acknowledge(
-        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
+        self,
+        messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId],
+        *,
+        txn: Transaction | None = None,
     ) -> Awaitable[None]:
         """The application is done with these: the broker need not deliver them again.
 
@@ -44,7 +48,14 @@ class Consumer(Receiver[T_co]):
         ends with the broker's answer: it raises the broker's error, TimedOut, or AlreadyClosed when
         the consumer is closed before; without, it ends at once. A connection that is lost
         meanwhile makes it wait for the next one, which sends the acknowledgement again.
+
+        In a transaction it counts when that is committed; otherwise the messages come again. It
+        leaves with what is acknowledged in the same iteration of the loop, message by message of
+        a batch, and awaiting it ends with the broker's answer: it raises TransactionConflict for
+        what another transaction has acknowledged. The transaction waits for it in any case.
         """
+        if txn is not None:
+            return self._acknowledge_in(txn, messages)
         if isinstance(messages, (Message, MessageId)):
             done = self._part_of(messages).acks.acknowledge_one(messages)
             if self._interceptors is not None:
@@ -65,7 +76,9 @@ class Consumer(Receiver[T_co]):
         """On any thread: ``acknowledge`` of this is done at once. Raises InvalidValue as that."""
         return not self._part_of(message).acks.has_receipts
 
-    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> Awaitable[None]:
+    def acknowledge_cumulative(
+        self, message: Message[Any] | MessageId, *, txn: Transaction | None = None
+    ) -> Awaitable[None]:
         """The application is done with this one and all before it on its topic.
 
         Raises NotAllowed on a Shared or Key_Shared subscription. May be awaited as ``acknowledge``.
@@ -75,7 +88,11 @@ class Consumer(Receiver[T_co]):
                 f"cumulative acknowledgement on a {self._type.name} subscription: acknowledge "
                 "messages one by one"
             )
-        done = self._part_of(message).acks.acknowledge_cumulative(message)
+        part = self._part_of(message)
+        if txn is None:
+            done = part.acks.acknowledge_cumulative(message)
+        else:
+            done = part.transaction_acks.acknowledge_cumulative(txn, message)
         if self._interceptors is not None:
             self._interceptors.on_acknowledge_cumulative(message)
         return done
@@ -95,6 +112,23 @@ class Consumer(Receiver[T_co]):
             part.redeliveries.refuse(refused)
             if part.incoming.interceptors is not None:
                 part.incoming.interceptors.refuse(refused)
+
+    def _acknowledge_in(
+        self,
+        txn: Transaction,
+        messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId],
+    ) -> Awaitable[None]:
+        given = [messages] if isinstance(messages, (Message, MessageId)) else _several(messages)
+        if self._parts.closed:
+            self._parts.raise_if_over()
+        txn._check_open()
+        answers = []
+        for part, group in groupby(given, self._part_of):
+            if part.keeps_messages:
+                answers.append(part.transaction_acks.acknowledge(txn, group))
+        if self._interceptors is not None:
+            self._interceptors.on_acknowledge(given)
+        return all_of(answers)
 
     def _listener_failed(self, message: Message[Any]) -> None:
         if self._refuses_listener_errors:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from magnetar.client.connections.attachment import Attachment
@@ -23,6 +23,7 @@ from .incoming_messages import IncomingMessages
 from .positions import Positions
 from .redeliveries import Redeliveries
 from .subscribing import Subscribing
+from .transaction_acks import TransactionAcks
 from .writer_schemas import WriterSchemas
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class TopicConsumer:
     active: bool  # Whether it gets messages: of Failover consumers one, of others all.
     reached_end: bool  # The topic has ended, and all of it is acknowledged.
     over: MagnetarError | None  # Why no more messages will come; None while they may.
+    keeps_messages: bool  # The topic keeps what was published: acknowledgements mean something.
 
     def __init__(
         self,
@@ -71,16 +73,19 @@ class TopicConsumer:
             clock=context.clock,
             owner=f"consumer {consumer_id} of {self.topic}",
         )
-        self._kept = subscribing.topic.persistent  # The topic keeps what was published.
+        self.keeps_messages = subscribing.topic.persistent
         reads_only = subscribing.start is not None and config.durable  # It is a reader's.
         self.redeliveries = Redeliveries(
-            config, context.clock, self._come_due, acknowledges=self._kept and not reads_only
+            config,
+            context.clock,
+            self._come_due,
+            acknowledges=self.keeps_messages and not reads_only,
         )
         self.acks = AckSender(
             consumer_id,
             config,
             context.clock,
-            kept=self._kept,
+            kept=self.keeps_messages,
             topic=self.topic,
             timeout_s=self._timeout_s,
             wheel=self.redeliveries.wheel,
@@ -126,6 +131,18 @@ class TopicConsumer:
     def connected(self) -> bool:
         return self._attachment.connection is not None
 
+    @cached_property
+    def transaction_acks(self) -> TransactionAcks:
+        """Takes what is acknowledged in transactions."""
+        return TransactionAcks(
+            self._id,
+            self.topic,
+            self._subscribing.subscription,
+            ask=self.positions.ask,
+            ask_again=self._ask_again,
+            wheel=self.redeliveries.wheel,
+        )
+
     def flush(self) -> None:
         self.acks.send()
         if self._attachment.connection is not None:
@@ -135,7 +152,7 @@ class TopicConsumer:
         """Ask for unacknowledged messages again; None for all of them."""
         self.acks.send()
         connection = self._attachment.connection
-        if connection is None or not self._kept:
+        if connection is None or not self.keeps_messages:
             return  # The next connection brings what is not acknowledged, if anything does.
         if messages is not None and not self._config.type.single_active:
             asked = [place for message in messages for place in entries_of(message)]
@@ -177,7 +194,7 @@ class TopicConsumer:
         """Whether there is a message that the application has not received."""
         if self.incoming.open():
             return True
-        if not self._kept:
+        if not self.keeps_messages:
             return False
         last, mark = await self.positions.last()
         here = self.incoming.open()  # A message may have come while the broker was asked.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar
 
 from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.model.txn_id import TxnId
 
 W = TypeVar("W")
 
@@ -42,11 +43,12 @@ class Batch(Generic[W]):
     ids_given: bool = False  # The application chose some of the sequence ids.
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
     packed: PackedBatch | None = None  # Then it has no payloads.
+    txn: TxnId | None = None  # The transaction that all of it is sent in.
 
     @classmethod
-    def of(cls, packed: PackedBatch, deadline: float) -> Self:
+    def of(cls, packed: PackedBatch, deadline: float, txn: TxnId | None = None) -> Self:
         size = packed.size_bytes
-        return cls(packed.first_sequence_id, deadline, size_bytes=size, packed=packed)
+        return cls(packed.first_sequence_id, deadline, size_bytes=size, packed=packed, txn=txn)
 
     @property
     def last_sequence_id(self) -> int:

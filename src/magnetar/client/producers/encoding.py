@@ -71,6 +71,8 @@ class Encoder:
             uncompressed_size=self._original_size(packed),
             schema_version=self.schema_version,
         )
+        if batch.txn is not None:
+            head += metadata.build_transaction(batch.txn)
         data = entry.join(head + secret, payload)
         self._check_frame(data, size_max)
         pieces = requests.send(
@@ -80,6 +82,7 @@ class Encoder:
             entry.checksum(data),
             num_messages=len(batch),
             highest_sequence_id=batch.last_sequence_id,
+            txn=batch.txn,
         )
         return PendingSend(
             batch.first_sequence_id,
@@ -108,7 +111,7 @@ class Encoder:
                 )
             return self._chunks(batch, payload, size_max, now_ms)
         sequence_id = batch.first_sequence_id
-        if message is None and self._compression is CompressionType.NONE:
+        if message is None and self._compression is CompressionType.NONE and batch.txn is None:
             head = metadata.build(
                 self.producer_name, sequence_id, now_ms, schema_version=self.schema_version
             )
@@ -117,7 +120,9 @@ class Encoder:
         payload, secret = self._encrypted(payload)
         data = entry.join(head + secret, payload)
         self._check_frame(data, size_max)
-        pieces = requests.send(self._producer_id, sequence_id, data, entry.checksum(data))
+        pieces = requests.send(
+            self._producer_id, sequence_id, data, entry.checksum(data), txn=batch.txn
+        )
         return [
             PendingSend(
                 sequence_id,
@@ -151,7 +156,12 @@ class Encoder:
             body, secret = self._encrypted(part)
             data = entry.join(self._head(batch, now_ms, place) + secret, body)
             pieces = requests.send(
-                self._producer_id, sequence_id, data, entry.checksum(data), is_chunk=True
+                self._producer_id,
+                sequence_id,
+                data,
+                entry.checksum(data),
+                is_chunk=True,
+                txn=batch.txn,
             )
             sends.append(
                 PendingSend(
@@ -169,7 +179,7 @@ class Encoder:
         version = self.schema_version
         if message is not None and message.schema_version is not None:
             version = version_bytes(message.schema_version)
-        return metadata.build(
+        head = metadata.build(
             self.producer_name,
             batch.first_sequence_id,
             now_ms,
@@ -186,6 +196,7 @@ class Encoder:
             chunk=place,
             schema_version=version,
         )
+        return head if batch.txn is None else head + metadata.build_transaction(batch.txn)
 
     def _encrypted(self, payload: bytes) -> tuple[bytes, bytes]:
         """The payload as it travels, and what the metadata must say of that."""

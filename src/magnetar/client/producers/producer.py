@@ -20,6 +20,7 @@ from magnetar.client.outgoing_message import (
 from magnetar.client.own_loop import check_loop
 from magnetar.client.statistics import ProducerStats
 from magnetar.client.stats_reports import report
+from magnetar.client.transaction import Transaction
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, MagnetarError, NotStored, QueueFull
 from magnetar.model.position import MessageId
@@ -30,7 +31,7 @@ from magnetar.tasks import Closing, Tasks
 from .batching import PackedBatch
 from .encoding import key_text
 from .interceptors import ProducerInterceptor, ProducerInterceptors
-from .receipts import ManyReceipts
+from .receipts import InTransaction, ManyReceipts
 from .routing import MessageRouter, Router
 from .send_queue import Handed, SendQueue
 from .statistics import ProducerStatistics
@@ -109,20 +110,30 @@ class Producer(Generic[T]):
         return self._statistics.stats()
 
     async def send(
-        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self,
+        value: T | Buffer | OutgoingMessage[T],
+        *,
+        txn: Transaction | None = None,
+        **details: Unpack[MessageDetails],
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
+
+        In a transaction it is delivered when that is committed; what goes wrong keeps it from
+        being committed.
 
         Waits for room in the queue, too; with ``block_if_queue_full=False`` it raises QueueFull,
         or MemoryFull where ``memory_limit_bytes`` is why. ``MessageDetails`` says what the keyword
         arguments mean; what they refer to may be changed as soon as this has begun. Raises
         AlreadyClosed, MessageTooLarge, InvalidValue for what no message can carry, the broker's
         error, or TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the
-        broker from storing it, if that is known. Cancelled, the message may be sent all the same.
+        broker from storing it, if that is known; TransactionAborted when the time of the
+        transaction is up. Cancelled, the message may be sent all the same.
         """
         check_loop(self._loop)
         data, message = self._prepare(value, details)
         queue = self._route(data, message)
+        if txn is not None:
+            return await self._send_in(txn, queue, data, message)
         if queue.full:
             await queue.room()
         receipt: asyncio.Future[MessageId] = self._loop.create_future()
@@ -152,6 +163,8 @@ class Producer(Generic[T]):
     async def send_many(
         self,
         values: Iterable[T | Buffer | OutgoingMessage[T]],
+        *,
+        txn: Transaction | None = None,
         **details: Unpack[MessageDetails],
     ) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
@@ -162,11 +175,21 @@ class Producer(Generic[T]):
         """
         check_loop(self._loop)
         messages = prepare_many(each_with(values, details), self._schema, self._before_send)
-        receipts = ManyReceipts()
+        if txn is None:
+            return await self._send_all(messages, ManyReceipts(), None)
+        with txn._working():
+            return await self._send_all(messages, ManyReceipts(txn), txn)
+
+    async def _send_all(
+        self,
+        messages: Sequence[bytes | Buffer | OutgoingMessage],
+        receipts: ManyReceipts,
+        txn: Transaction | None,
+    ) -> Sequence[MessageId]:
         at = 0
         while at < len(messages):
             try:
-                at += await self._put_some(messages, at, receipts)
+                at += await self._put_some(messages, at, receipts, txn)
             except MagnetarError as error:
                 for rest in messages[at + 1 :]:
                     not_sent(rest, error)
@@ -181,15 +204,22 @@ class Producer(Generic[T]):
     async def enqueue(
         self,
         values: Iterable[T | Buffer | OutgoingMessage[T]],
+        *,
+        txn: Transaction | None = None,
         **details: Unpack[MessageDetails],
     ) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises AlreadyClosed; InvalidValue
-        or MessageTooLarge for one of them, when those before it have been taken.
+        What goes wrong later is raised by ``flush``, or keeps the transaction from being committed.
+        Raises AlreadyClosed; InvalidValue or MessageTooLarge for one of them, when those before it
+        have been taken.
         """
         check_loop(self._loop)
         values = each_with(values, details)
+        if txn is not None:
+            with txn._working():
+                await self._enqueue_in(txn, many(values))
+            return
         if self._plain and isinstance(values, list | tuple):
             await self._parts[0].queue.put_many(values, None)
             return
@@ -200,7 +230,9 @@ class Producer(Generic[T]):
                 await queue.room()
             queue.put(data, message, None)
 
-    async def enqueue_packed(self, batches: Sequence[PackedBatch]) -> None:
+    async def enqueue_packed(
+        self, batches: Sequence[PackedBatch], *, txn: Transaction | None = None
+    ) -> None:
         """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
 
         Neither schema nor interceptors see their messages, and nothing is sent after a batch that
@@ -214,7 +246,13 @@ class Producer(Generic[T]):
                 f"a packed batch goes to one partition, unseen by interceptors: open a producer "
                 f"of one partition of {self._topic}, without interceptors"
             )
-        await self._parts[0].queue.put_packed(batches)
+        queue = self._parts[0].queue
+        if txn is None:
+            await queue.put_packed(batches)
+            return
+        with txn._working():
+            await txn._sends_to(queue)
+            await queue.put_packed(batches, ManyReceipts(txn))
 
     async def ready(self) -> None:
         """Return when there is room for a message. Raises AlreadyClosed.
@@ -345,11 +383,54 @@ class Producer(Generic[T]):
         key = key_text(message.key) if message is not None else None
         return router.choose(key, len(data), count, now)
 
+    async def _send_in(
+        self, txn: Transaction, queue: SendQueue, data: bytes, message: OutgoingMessage | None
+    ) -> MessageId:
+        receipt: asyncio.Future[MessageId] = self._loop.create_future()
+        try:
+            await txn._sends_to(queue)
+            if queue.full:
+                await queue.room()
+                txn._check_open()
+        except MagnetarError as error:
+            not_sent(message, error)
+            raise
+        waiter = InTransaction(txn, receipt)
+        try:
+            queue.put(data, message, waiter, txn.id)
+        except MagnetarError:
+            txn._end_work()  # It is not sent, and who sends it is told.
+            raise
+        return await receipt
+
+    async def _enqueue_in(
+        self, txn: Transaction, values: Iterable[T | Buffer | OutgoingMessage[T]]
+    ) -> None:
+        receipts = ManyReceipts(txn)
+        if self._plain and isinstance(values, list | tuple):
+            queue = self._parts[0].queue
+            await txn._sends_to(queue)
+            await queue.put_many(values, receipts)
+            return
+        for value in values:
+            data, message = self._prepare(value, {})
+            queue = self._route(data, message)
+            await txn._sends_to(queue)
+            if queue.full:
+                await queue.room()
+            receipt = receipts.part()
+            try:
+                queue.put(data, message, receipt, txn.id)
+            except MagnetarError as error:
+                receipt.settle(error)
+                raise
+
     async def _put_some(
         self,
         messages: Sequence[bytes | Buffer | OutgoingMessage],
         at: int,
         receipts: ManyReceipts,
+        txn: Transaction | None,
     ) -> int:
         """Put the message at ``at``, and those that go where it goes. Returns how many.
 
@@ -357,10 +438,12 @@ class Producer(Generic[T]):
         """
         first, router = messages[at], self._router
         if router is None:
+            if txn is not None:
+                await txn._sends_to(self._parts[0].queue)
             await self._parts[0].queue.put_many(messages[at:], receipts)
             return len(messages) - at
         if type(first) is not bytes or isinstance(router, MessageRouter):
-            await self._put_routed(first, receipts)
+            await self._put_routed(first, receipts, txn)
             return 1
         now = self._clock.now()
         index, count_max, size_max = router.room(len(self._parts), now)
@@ -371,11 +454,16 @@ class Producer(Generic[T]):
             count += 1
             size += len(message)
         router.took(count, size)
+        if txn is not None:
+            await txn._sends_to(self._parts[index].queue)
         await self._parts[index].queue.put_many(messages[at : at + count], receipts)
         return count
 
     async def _put_routed(
-        self, message: bytes | Buffer | OutgoingMessage, receipts: ManyReceipts
+        self,
+        message: bytes | Buffer | OutgoingMessage,
+        receipts: ManyReceipts,
+        txn: Transaction | None,
     ) -> None:
         try:
             data, details = prepare(message)
@@ -383,6 +471,8 @@ class Producer(Generic[T]):
         except InvalidValue as error:
             receipts.part().settle(error)
             return
+        if txn is not None:
+            await txn._sends_to(queue)
         if queue.full:
             await queue.room()
             try:
@@ -392,6 +482,6 @@ class Producer(Generic[T]):
                 raise
         receipt = receipts.part()
         try:
-            queue.put(data, details, receipt)
+            queue.put(data, details, receipt, receipts.txn_id)
         except MagnetarError as error:
             receipt.settle(error)

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import overload
 
 from magnetar.client.outgoing_message import Settled
+from magnetar.client.transaction import Transaction
 from magnetar.errors import MagnetarError
 from magnetar.model.position import ChunkedMessageId, MessageId, Position
 
@@ -89,9 +90,11 @@ class SentIds(Sequence[MessageId]):
 
 
 class ManyReceipts:
-    """Collects the receipts of one ``send_many``."""
+    """Collects the receipts of one ``send_many``, which may be in a transaction."""
 
-    def __init__(self) -> None:
+    def __init__(self, txn: Transaction | None = None) -> None:
+        self._txn = txn
+        self.txn_id = None if txn is None else txn.id
         self._stored: list[Stored | None] = []
         self._missing = 0
         self._error: MagnetarError | None = None
@@ -101,6 +104,8 @@ class ManyReceipts:
         """Expect one more receipt, of the next run of messages."""
         self._stored.append(None)
         self._missing += 1
+        if self._txn is not None:
+            self._txn._begin_work()
         return ReceiptPart(self, len(self._stored) - 1)
 
     async def ids(self) -> SentIds:
@@ -117,6 +122,8 @@ class ManyReceipts:
             self._stored[slot] = outcome
         elif self._error is None:
             self._error = outcome
+        if self._txn is not None:
+            self._txn._end_work(None if isinstance(outcome, Stored) else outcome)
         self._missing -= 1
         if not self._missing and self._all is not None and not self._all.done():
             self._all.set_result(None)
@@ -154,12 +161,28 @@ class Notice:
         return self._waiter is not None and settle(self._waiter, outcome)
 
 
-Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart | Notice
+class InTransaction:
+    """Settles the waiter of a message, and tells the transaction that it was sent in."""
+
+    __slots__ = ("_txn", "_waiter")
+
+    def __init__(self, txn: Transaction, waiter: asyncio.Future[MessageId]) -> None:
+        self._txn = txn
+        self._waiter = waiter
+        txn._begin_work()
+
+    def settle(self, outcome: Stored | MagnetarError) -> bool:
+        settle(self._waiter, outcome)
+        self._txn._end_work(None if isinstance(outcome, Stored) else outcome)
+        return True  # The transaction raises an error when it is to be committed.
+
+
+Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart | Notice | InTransaction
 
 
 def settle(waiter: Waiter, outcome: Stored | MagnetarError) -> bool:
     """Settle a waiter. Returns whether it still waited."""
-    if isinstance(waiter, ReceiptPart | Notice):
+    if isinstance(waiter, ReceiptPart | Notice | InTransaction):
         return waiter.settle(outcome)
     if waiter.done():
         return not waiter.cancelled()

@@ -16,6 +16,7 @@ from magnetar.client.own_loop import check_loop
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
+from magnetar.model.txn_id import TxnId
 
 from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, PackedBatch, fitting, renumber
 from .encoding import Encoder
@@ -58,6 +59,7 @@ class SendQueue:
         self._batches: OpenBatches[Waiter] = BatchPerKey() if config.batch_by_key else OneBatch()
         self._batch_size_max = config.batch_bytes_max if config.batching else 0
         self._batch_timer: asyncio.TimerHandle | None = None
+        self._txn: TxnId | None = None  # The transaction of what is in open batches.
         self.pending = PendingSends(
             messages_max=config.max_pending_messages,
             bytes_max=config.max_pending_bytes,
@@ -67,6 +69,11 @@ class SendQueue:
         self.sends = Sends(
             topic, partition, config, encoder, self.pending, clock=clock, write=write
         )
+
+    @property
+    def topic(self) -> str:
+        """Where it sends to: a topic, or a partition."""
+        return self._topic
 
     @property
     def full(self) -> bool:
@@ -80,8 +87,14 @@ class SendQueue:
         if not self.pending.has_room(messages, size_bytes):
             raise self.pending.no_room(self._topic, messages, size_bytes)
 
-    def put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
-        """Take one message, as ``message.prepare`` returned it.
+    def put(
+        self,
+        data: bytes,
+        details: OutgoingMessage | None,
+        waiter: Waiter | None,
+        txn: TxnId | None = None,
+    ) -> None:
+        """Take one message, as ``message.prepare`` returned it, in a transaction if there is one.
 
         Raises QueueFull when full, the reason when closed, InvalidValue, MessageTooLarge.
         """
@@ -90,10 +103,13 @@ class SendQueue:
         except MagnetarError as error:
             not_sent(details, error)
             raise
+        if txn is not self._txn:
+            self._go_over(txn)
         self._put_open(data, details, waiter)
 
     def take(self, handed: Sequence[Handed]) -> None:
         """Take messages that were let in before, even beyond the bounds. Waiters get errors."""
+        self._go_over(None)
         for kind, group in groupby(handed, type):
             if kind is bytes:
                 self._take_plain(list(cast("Iterator[bytes]", group)))
@@ -153,6 +169,7 @@ class SendQueue:
         if self._batch_size_max and set(map(type, messages)) <= {bytes}:
             await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
             return
+        txn = None if receipts is None else receipts.txn_id
         for at, message in enumerate(messages):
             if self.pending.full:
                 await self.room()
@@ -162,15 +179,21 @@ class SendQueue:
                     for rest in messages[at:]:
                         not_sent(rest, error)
                     raise
+            self._go_over(txn)
             self._put_one(message, receipts)
 
-    async def put_packed(self, batches: Sequence[PackedBatch]) -> None:
+    async def put_packed(
+        self, batches: Sequence[PackedBatch], receipts: ManyReceipts | None = None
+    ) -> None:
         """As ``put_many``, of batches with ids of their own; raises what went wrong before, too."""
+        txn = None if receipts is None else receipts.txn_id
         for packed in batches:
             await self._admission()
             self.sends.raise_unreported()
             self.close_batches()
-            batch: Batch[Waiter] = Batch.of(packed, self._now() + self._timeout_s)
+            batch: Batch[Waiter] = Batch.of(packed, self._now() + self._timeout_s, txn)
+            if receipts is not None:
+                batch.waiters.append((0, len(batch), receipts.part()))
             self.next_sequence_id = batch.last_sequence_id + 1
             self.pending.admit(len(batch), batch.size_bytes)
             self.sends.send_batch(batch)
@@ -223,6 +246,12 @@ class SendQueue:
             self.sends.fail_batch(batch, error)
         self.sends.fail_all(error)
 
+    def _go_over(self, txn: TxnId | None) -> None:
+        """Send what is open of another transaction: a batch is in one, or in none."""
+        if txn is not self._txn:
+            self.close_batches()
+            self._txn = txn
+
     async def _admission(self) -> None:
         if self.pending.full or self.closed is not None:
             await self.room()
@@ -238,9 +267,11 @@ class SendQueue:
 
     async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts | None) -> None:
         ends = list(accumulate(map(len, messages), initial=0))
+        txn = None if receipts is None else receipts.txn_id
         at = 0
         while at < len(messages):
             await self._admission()
+            self._go_over(txn)
             at = self._put_some(messages, ends, at, self.pending.room, receipts)
 
     def _take_plain(self, messages: Sequence[bytes]) -> None:
@@ -304,6 +335,7 @@ class SendQueue:
         batch: Batch[Waiter] = Batch(
             self._take_sequence_ids(1, details), self._now() + self._timeout_s, [data]
         )
+        batch.txn = self._txn
         batch.size_bytes = size
         if details is not None:
             batch.details[0] = details
@@ -320,6 +352,7 @@ class SendQueue:
         if batch is None:
             check_loop(self._loop)
             batch = Batch(sequence_id, self._now() + self._timeout_s)
+            batch.txn = self._txn
             self._batches.open(key, batch)
         return batch
 

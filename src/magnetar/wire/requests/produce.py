@@ -13,7 +13,7 @@ from magnetar.wire.frames import encode
 from .fields import pairs, schema_of
 
 _SEND_TAGS = [0x08, 0x10, 0x18, 0x30, 0x38]
-_TRANSACTION_TAGS = [0x20, 0x28]
+_SEND_TAGS_IN_TRANSACTION = [0x08, 0x10, 0x18, 0x20, 0x28, 0x30, 0x38]
 _SIZES = Struct(">II").pack
 
 
@@ -67,18 +67,18 @@ def send(
 ) -> list[bytes]:
     """One entry, as two pieces to be written one after the other."""
     # By hand, since a producer that does not batch sends one for each message.
-    send = inner.write_fields(
-        _SEND_TAGS,
-        [
-            producer_id,
-            sequence_id,
-            None if num_messages == 1 else num_messages,
-            highest_sequence_id,
-            is_chunk or None,
-        ],
-    )
-    if txn is not None:
-        send += inner.write_fields(_TRANSACTION_TAGS, [txn.least_bits, txn.most_bits])
+    fields: list[int | bytes | list[bytes] | None] = [
+        producer_id,
+        sequence_id,
+        None if num_messages == 1 else num_messages,
+        highest_sequence_id,
+        is_chunk or None,
+    ]
+    if txn is None:
+        send = inner.write_fields(_SEND_TAGS, fields)
+    else:
+        fields[3:3] = txn.least_bits, txn.most_bits
+        send = inner.write_fields(_SEND_TAGS_IN_TRANSACTION, fields)
     command = b"\x08\x06\x32%c%b" % (len(send), send)
     sizes = _SIZES(10 + len(command) + len(entry), len(command))
     return [b"%b%b\x0e\x01%b" % (sizes, command, checksum.to_bytes(4)), entry]

@@ -331,7 +331,19 @@ def test_exactly_the_entries_that_are_complete_are_acknowledged(steps):
 
 ENTRIES = [P(1, n) for n in range(3)]
 STEPS = st.tuples(
-    st.sampled_from(["one", "one", "one", "one", "entry", "cumulative", "left", "drain", "covers"]),
+    st.sampled_from(
+        [
+            "one",
+            "one",
+            "one",
+            "one",
+            "entry",
+            "cumulative",
+            "acknowledge_all_but",
+            "drain",
+            "covers",
+        ]
+    ),
     st.sampled_from(ENTRIES),
     st.integers(0, 3),
 )
@@ -352,7 +364,7 @@ def test_messages_acknowledged_one_by_one_are_those_acknowledged_by_index(steps,
             assert together.covers(position) == apart.covers(position)
             assert together.remaining(position) == apart.remaining(position)
         else:
-            given = {"entry": (), "cumulative": (index, 4), "left": (0b0110,)}[step]
+            given = {"entry": (), "cumulative": (index, 4), "acknowledge_all_but": (0b0110,)}[step]
             for state in (together, apart):
                 getattr(state, step)(position, *given)
     assert drained(together) == drained(apart)
