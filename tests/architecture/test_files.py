@@ -23,6 +23,7 @@ TESTED_ELSEWHERE = {
     "broker/assemble/services.py": "tests/unit/broker/assemble/test_broker.py",
     "broker/assemble/transactions.py": "tests/unit/broker/transactions/test_coordinators.py",
     "broker/transactions/participants.py": "tests/unit/broker/handlers/test_transaction.py",
+    "broker/topics/transaction_logs.py": "features/test_topic_transactions.py",
     "broker/handlers/traced_consume.py": "tests/compatibility/test_traces.py, as the next ones",
     "broker/tracing/request_traces.py": "tests/compatibility/test_traces.py",
     "broker/tracing/traced_session.py": "tests/compatibility/test_traces.py",

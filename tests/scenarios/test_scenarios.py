@@ -27,7 +27,7 @@ from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
 )
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic_context import TopicContext
-from magnetar.broker.topics.topic_state import TopicState
+from magnetar.broker.topics.topic_state import StoredTopicState, TopicState
 from magnetar.errors import MagnetarError
 from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum
@@ -92,10 +92,10 @@ class Story:
     async def open(self):
         iteration = LoopIteration(asyncio.get_running_loop())
         context = TopicContext(self.settings, self.clock, iteration, producer_name=lambda: "p")
-        shared = TopicState(self.topic, context, self.policies), self.tasks
+        shared = self.topic, context, self.policies
         if not self.topic.persistent:
             first = SubscribeRequest("s", SubscriptionType.SHARED, 0)
-            self.subscription = NonPersistentSubscription(first, *shared)
+            self.subscription = NonPersistentSubscription(first, TopicState(*shared), self.tasks)
             return
         factory = ManagedLedgerFactory(
             codec=JsonCodec(),
@@ -108,7 +108,8 @@ class Story:
         self.subscription = PersistentSubscription(
             "s",
             await self.ledger.open_cursor("s", EARLIEST),
-            *shared,
+            StoredTopicState(*shared, ledger=self.ledger),
+            self.tasks,
         )
 
     async def run(self, line):

@@ -138,12 +138,12 @@ class MessageRows:
             self._whole(entry, checksum)  # It is for brokers, and no message.
             return
         try:
-            self._add_messages(entry, checksum, unusual)
+            self._add_messages(entry, checksum)
         except (CorruptEntry, MessageTooLarge):
             self.missing += 1
             self._whole(entry, checksum)
 
-    def _add_messages(self, entry: bytes, checksum: int, unusual: Peek | None) -> None:
+    def _add_messages(self, entry: bytes, checksum: int) -> None:
         """Raises CorruptEntry and MessageTooLarge for an entry that makes no rows."""
         said = parse(entry)
         self._published(said.publish_time_ms)
@@ -151,7 +151,7 @@ class MessageRows:
             self.schema_versions.add(int.from_bytes(said.schema_version))
         if said.encryption is not None:
             raise CorruptEntry("only who has its key can read it")
-        if unusual is not None and unusual.transaction is not None:
+        if said.in_transaction:
             raise CorruptEntry("only the broker knows whether it counts")
         body = entry[said.payload_start :]
         if said.chunk is not None:

@@ -92,6 +92,7 @@ class Metadata:
     chunk: ChunkInfo | None
     encryption: Encryption | None
     schema_version: bytes | None  # as the broker told the producer
+    in_transaction: bool
 
     @property
     def is_plain_batch(self) -> bool:
@@ -118,6 +119,11 @@ class Peek(NamedTuple):
     deliver_at_ms: int | None
     transaction: tuple[int, int] | None  # the most and the least significant bits of its id
     replicated_from: str | None  # the cluster that it was published in
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether a broker wrote it for brokers."""
+        return self.marker_type is not None
 
     @property
     def unusual(self) -> bool:
@@ -150,6 +156,7 @@ def parse(entry: bytes) -> Metadata:
         _chunk_place(found),
         _encryption(found) if found.encryption_keys else None,
         found.schema_version if found.HasField("schema_version") else None,
+        found.HasField("txnid_most_bits"),
     )
 
 

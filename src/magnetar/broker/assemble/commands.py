@@ -39,6 +39,7 @@ def command_table(
             schemas,
             tasks=context.tasks,
             producers_max=settings.producers_max,
+            transactions=context.config.transactions.enabled,
             authorization=authorization,
         ),
         consume=consume(

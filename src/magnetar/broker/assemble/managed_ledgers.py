@@ -15,6 +15,7 @@ from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_options
 from magnetar.storage.metadata import paths
+from magnetar.storage.record_log import RecordLog, open_record_log
 
 from .build_context import BuildContext
 from .stores import Stores
@@ -63,6 +64,18 @@ def ledger_opener(
         return await factory.open(name, settings, counts)
 
     return open_ledger
+
+
+def record_opener(
+    factory: ManagedLedgerFactory,
+) -> Callable[[TopicName, str], Awaitable[RecordLog]]:
+    """Make the function that opens a record log, by its name and its cursor's."""
+
+    async def open_records(name: TopicName, cursor_name: str) -> RecordLog:
+        log = paths.managed_ledger_name(name)
+        return await open_record_log(factory, log, cursor_name=cursor_name)
+
+    return open_records
 
 
 def _managed_ledger_settings(storage: StorageSettings) -> ManagedLedgerSettings:

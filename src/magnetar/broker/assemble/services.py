@@ -23,7 +23,7 @@ from magnetar.storage.metadata import paths
 from magnetar.version import __version__
 
 from .build_context import BuildContext
-from .managed_ledgers import ledger_opener, managed_ledgers
+from .managed_ledgers import ledger_opener, managed_ledgers, record_opener
 from .stores import Stores, broker_health_of
 from .transactions import open_coordinators
 
@@ -75,6 +75,7 @@ async def open_services(
         clock=context.clock,
         iteration=context.iteration,
         producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
+        open_records=record_opener(ledgers),
         shared_rates=SharedRates(
             resource_groups,
             context.clock,

@@ -22,6 +22,7 @@ from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.transaction_logs import delete_logs
 from magnetar.clock import Clock
 from magnetar.errors import (
     MagnetarError,
@@ -38,6 +39,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
 
 from .ownership import Ownership
@@ -79,11 +81,15 @@ class TopicRegistry:
         clock: Clock,
         iteration: LoopIteration,
         producer_name: Callable[[], str],
+        open_records: Callable[[TopicName, str], Awaitable[RecordLog]] | None = None,
         shared_rates: SharedRates | None = None,
         deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
         new_uid: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """``deleted`` remove what others keep for a topic whose log is deleted."""
+        """``deleted`` remove what others keep for a topic whose log is deleted.
+
+        ``open_records`` opens the record logs of transactions, by name and cursor.
+        """
         self.loaded: dict[TopicName, Topic] = {}
         self.loads = OperationCounts()
         self.ownership = ownership
@@ -105,6 +111,7 @@ class TopicRegistry:
             clock,
             iteration,
             producer_name=producer_name,
+            open_records=open_records,
             shared_rates=shared_rates,
             new_uid=new_uid,
         )
@@ -282,7 +289,9 @@ class TopicRegistry:
 
     async def _finish_deletion(self, name: TopicName) -> None:
         if await self._deletions.has_begun(name):
-            await (await self._open_ledger(name, await self._policies.of(name))).delete()
+            ledger = await self._open_ledger(name, await self._policies.of(name))
+            await delete_logs(self._context, name, ledger)
+            await ledger.delete()
             await self._end_deletion(name)
 
     async def _end_deletion(self, name: TopicName) -> None:

@@ -26,7 +26,10 @@ class Why(Enum):
     AWAITED = (
         "every entry was delivered; consumer {consumer} has held the oldest for {held_s:.0f} s"
     )
-    NOT_COMMITTED = "the next entry is not committed yet"
+    NOT_COMMITTED = (
+        "transaction {transaction} of producer {producer} has been open for {held_s:.0f} s, "
+        "and the next entry comes after its first"
+    )
     NO_PERMITS = "consumer {consumer} has given no permits"
     NOT_WRITABLE = "the client of consumer {consumer} reads too slowly"
     CONSUMER_UNACKED = "consumer {consumer} holds as many unacknowledged messages as it may"
@@ -63,6 +66,8 @@ class Blocked:
     held_s: float = 0.0
     until_ms: int = 0
     limit: str = ""
+    transaction: str = ""
+    producer: str = ""
 
     def __str__(self) -> str:
         until = datetime.fromtimestamp(self.until_ms / 1000, UTC).isoformat(timespec="milliseconds")
@@ -72,6 +77,8 @@ class Blocked:
             held_s=self.held_s,
             until=until,
             limit=self.limit,
+            transaction=self.transaction,
+            producer=self.producer,
         )
 
 

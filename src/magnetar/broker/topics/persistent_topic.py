@@ -26,6 +26,7 @@ from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.topic_features import TopicFeatures
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
+from magnetar.broker.topics.transaction_logs import delete_logs
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -252,6 +253,8 @@ class PersistentTopic:
         self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
     ) -> None:
         self._state.check_open()
+        if (transactions := self._features.transactions) is not None:
+            await transactions.end(transaction, commit=commit, low_watermark=low_watermark)
 
     def compact(self) -> None:
         self._features.compact()
@@ -312,7 +315,7 @@ class PersistentTopic:
 
     @property
     def log(self) -> TopicLog:
-        return TopicLog(self.ledger, self._state.clock)
+        return TopicLog(self.ledger, self._state.clock, self._state.transactions)
 
     @property
     def terminated_at(self) -> Position | None:
@@ -336,6 +339,7 @@ class PersistentTopic:
 
     async def delete(self) -> None:
         await self._let_go()
+        await delete_logs(self._state.context, self.name, self.ledger)
         await self.ledger.delete()
 
     async def _let_go(self, to: BrokerAddress | None = None) -> None:

@@ -1,7 +1,7 @@
 """What all topics of a broker share."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
@@ -10,6 +10,8 @@ from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.names import TopicName
+from magnetar.storage.record_log import RecordLog
 
 OFFLOADS_AT_ONCE_MAX: Final = 1
 """Topics of a broker of which ledgers are copied at the same time."""
@@ -24,6 +26,8 @@ class TopicContext:
     iteration: LoopIteration
     producer_name: Callable[[], str]
     """Makes up a name for a producer that has none."""
+    open_records: Callable[[TopicName, str], Awaitable[RecordLog]] | None = None
+    """Opens a record log, by its name and its cursor's; None where there are no transactions."""
     shared_rates: SharedRates | None = None
     new_uid: Callable[[], str] = lambda: uuid4().hex
     """Names a copy of a ledger that is offloaded."""

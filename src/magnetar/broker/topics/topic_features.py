@@ -1,4 +1,4 @@
-"""What few topics have: limits on rates, deduplication, compaction, offloading.
+"""What few topics have: limits on rates, deduplication, transactions, compaction, offloading.
 
 Each is made when the policies or somebody ask for it; a topic without has nothing but an empty
 place for it, and does nothing for it when something is published.
@@ -10,10 +10,12 @@ from magnetar.broker.topics.features.publish_throttle import Publish
 from magnetar.broker.topics.features.topic_deduplication import TopicDeduplication
 from magnetar.broker.topics.features.topic_offload import TopicOffload
 from magnetar.broker.topics.features.topic_rates import TopicRates, limited
+from magnetar.broker.topics.features.topic_transactions import TopicTransactions
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
+from magnetar.broker.topics.transaction_logs import PUBLISHED_BEHIND
 from magnetar.model.policies import Policies
 from magnetar.model.stats import TopicStats
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
@@ -33,6 +35,7 @@ class TopicFeatures:
         "compaction",
         "offload",
         "rates",
+        "transactions",
     )
 
     def __init__(
@@ -52,6 +55,11 @@ class TopicFeatures:
         self.rates: TopicRates | None = None
         self.compaction: TopicCompaction | None = None
         self.offload: TopicOffload | None = None
+        self.transactions: TopicTransactions | None = None
+        if PUBLISHED_BEHIND in state.ledger.properties:
+            self.transactions = TopicTransactions(state, writer)
+        else:
+            writer.begin_transactions = self._begin_transactions
 
     @property
     def publish(self) -> Publish:
@@ -95,6 +103,13 @@ class TopicFeatures:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
         if self._deduplication is not None:
             await self._deduplication.settled()
+        if self.transactions is not None:
+            await self.transactions.recover()
+
+    def _begin_transactions(self) -> None:
+        """The first transaction publishes to the topic."""
+        self.transactions = TopicTransactions(self._state, self._writer)
+        self.transactions.begin()
 
     def compact(self) -> None:
         """Begin to compact. Raises AlreadyExists while it runs, TopicClosed."""
@@ -134,7 +149,7 @@ class TopicFeatures:
             return False
         if self._deduplication is not None:
             self._deduplication.snapshot()
-        return True
+        return self.transactions is None or not self.transactions.buffer.open
 
     async def close(self) -> None:
         """End what runs, and keep what it must not forget."""
@@ -144,6 +159,8 @@ class TopicFeatures:
             await self.offload.close()
         if self._deduplication is not None:
             await self._deduplication.close()
+        if self.transactions is not None:
+            await self.transactions.close()
 
     @property
     def _compacts(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from magnetar.broker.topics.topic_context import TopicContext
+from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.clock import Clock
 from magnetar.errors import TopicClosed
 from magnetar.model.names import TopicName
@@ -39,5 +40,7 @@ class StoredTopicState(TopicState):
     ledger: ManagedLedger
     size_evictions: int = 0
     """How often messages went because of the quota on the size of backlogs."""
+    transactions: TransactionBuffer | None = None
+    """What is known of transactions; None in a topic that never saw one."""
     age_evictions: int = 0
     """The same for the quota on their age."""

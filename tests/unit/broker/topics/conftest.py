@@ -26,7 +26,9 @@ from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.record_log import open_record_log
 from magnetar.tasks import Tasks
 
 
@@ -135,7 +137,7 @@ def payload(data):
     return data[4 + size :].decode()
 
 
-def run_of(*entries, counts=None, producer_id=1):
+def run_of(*entries, counts=None, producer_id=1, transaction=None):
     return SendRun.of(
         producer_id=producer_id,
         sequences=[0] * len(entries),
@@ -143,6 +145,7 @@ def run_of(*entries, counts=None, producer_id=1):
         checksums=[checksum(e) for e in entries],
         message_counts=counts or [1] * len(entries),
         highest=[0] * len(entries),
+        transaction=transaction,
     )
 
 
@@ -169,13 +172,16 @@ class Bench:
         self._producer = None
         self._end = ClientEnd()
 
-    async def publish(self, *entries, counts=None):
+    async def publish(self, *entries, counts=None, transaction=None):
         """Publish and wait for the receipt; strings become plain entries."""
         if self._producer is None:
             self._producer = await self.topic.attach_producer(self._end, 1, "bench")
         before = len(self._end.sent)
-        made = [e if isinstance(e, bytes) else entry(e) for e in entries]
-        self._producer.publish(run_of(*made, counts=counts))
+        fields = {}
+        if transaction is not None:
+            fields = {"txnid_most_bits": transaction[0], "txnid_least_bits": transaction[1]}
+        made = [e if isinstance(e, bytes) else entry(e, **fields) for e in entries]
+        self._producer.publish(run_of(*made, counts=counts, transaction=transaction))
         await self._end.until(lambda end: len(end.sent) > before)
         return self._end.sent[-1]
 
@@ -242,6 +248,9 @@ async def open_bench():
                 producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
                 shared_rates=shared_rates,
                 new_uid=iter(map(str, range(1000))).__next__,
+                open_records=lambda name, cursor: open_record_log(
+                    factory, paths.managed_ledger_name(name), cursor_name=cursor
+                ),
             ),
             policies=replace(PolicySettings().policies(), **limits),
             failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later

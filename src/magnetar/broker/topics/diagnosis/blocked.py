@@ -238,12 +238,15 @@ def _delayed(facts: Facts, blocked: Blocked) -> Finding:
     )
 
 
-def _uncommitted(_: Facts, _blocked: Blocked) -> Finding:
+def _uncommitted(facts: Facts, blocked: Blocked) -> Finding:
     return Finding(
         "not-committed",
         Severity.WARNING,
-        "The next entry belongs to a transaction that is not committed yet.",
-        "commit or abort the transaction",
+        f"Transaction {blocked.transaction} of producer {blocked.producer} has been open for "
+        f"{blocked.held_s:.0f} s; nothing that was published after its first message is delivered "
+        "before it ends.",
+        "commit or abort the transaction; it is aborted when its timeout is over",
+        since_ms=facts.now_ms - round(blocked.held_s * 1000),
     )
 
 

@@ -6,7 +6,7 @@ new ledger takes the place of the one before. A topic that closes meanwhile is a
 """
 
 import logging
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, TypeVar
 
@@ -50,6 +50,7 @@ class TopicCompaction:
         self.failed_ms = 0
         self.read_bytes = 0
         self.writes = WriteCounts()
+        self._state = state
         self._topic = state.name
         self._ledger = state.ledger
         self._settings = state.context.settings
@@ -179,8 +180,14 @@ class TopicCompaction:
             if run.last > horizon:
                 run = run.part(0, horizon.entry_id + 1 - run.first_entry_id)
             self.read_bytes += run.size_bytes
-            yield run
+            for part in self._shown(run):
+                yield part
             place = Position(run.ledger_id, run.last_entry_id + 1)
+
+    def _shown(self, run: EntryRun) -> Sequence[EntryRun]:
+        """The parts of a run that are of no aborted transaction."""
+        transactions = self._state.transactions
+        return [run] if transactions is None else transactions.shown(run)
 
     async def _in_turns(self, work: Generator[None, None, T]) -> T:
         """Do work that pauses, and let everybody else have a turn at each pause."""

@@ -12,7 +12,7 @@ from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
 from magnetar.broker.topics.publishing.topic_writer import Waiting
 from magnetar.broker.topics.topic_state import StoredTopicState
-from magnetar.errors import CorruptEntry
+from magnetar.errors import CorruptEntry, MagnetarError
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import LATEST, Position
@@ -64,7 +64,7 @@ class Deduplication:
         self._cursor = cursor
         self._snapshot_if_due()
 
-    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool]:
+    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool | MagnetarError]:
         """The duplicates in a run."""
         return self.ids.duplicates(producer.name, run)
 

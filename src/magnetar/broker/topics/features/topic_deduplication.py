@@ -42,7 +42,8 @@ class TopicDeduplication:
             self.active = None
         elif self.active is None and wanted:
             self.active = Deduplication(self._state, self._producers.attached)
-            self._writer.observers = (*self._writer.observers, self.active)
+            # First: others hear of what is stored, and not of duplicates.
+            self._writer.observers = (self.active, *self._writer.observers)
         self._settle()
 
     async def settled(self) -> None:

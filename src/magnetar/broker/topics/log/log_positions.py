@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from typing import Final
 
+from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.clock import Clock
 from magnetar.message import metadata
 from magnetar.message.compaction import last_index
@@ -62,9 +63,9 @@ async def publish_time_behind(ledger: ManagedLedger, mark: Position) -> int:
 
 
 async def last_message_id(
-    ledger: ManagedLedger, *, compacted: bool = False
+    ledger: ManagedLedger, transactions: TransactionBuffer | None, *, compacted: bool = False
 ) -> tuple[Position, int]:
-    """The last entry that readers may see, and the index of its last message (-1: no batch).
+    """The last entry that consumers may get, and the index of its last message (-1: no batch).
 
     ``compacted``: as compaction left the log, where nothing was published since.
     """
@@ -73,8 +74,13 @@ async def last_message_id(
     if left is not None and last <= left.horizon:
         entry = await left.last_entry()
         return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))
-    run = await ledger.read(last, 1, 1) if ledger.entry_count else None
-    if run is None or run.first > last:
-        return EARLIEST, -1
-    seen = metadata.peek(run.data[0])
-    return run.first, seen.message_count - 1 if seen.is_batch else -1
+    while last.entry_id >= 0:
+        if transactions is None or not transactions.is_aborted(last):
+            run = await ledger.read(last, 1, 1) if ledger.entry_count else None
+            if run is None or run.first > last:
+                break
+            seen = metadata.peek(run.data[0])
+            if not seen.is_marker:
+                return run.first, seen.message_count - 1 if seen.is_batch else -1
+        last = ledger.layout.previous_position(last)
+    return EARLIEST, -1

@@ -14,6 +14,8 @@ from magnetar.broker.topics.log.termination import TERMINATED_AT
 from magnetar.broker.topics.publishing.producer_access import TOPIC_EPOCH
 from magnetar.broker.topics.subscriptions.persistent_subscription import own
 from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.transaction_buffer import TransactionBuffer
+from magnetar.broker.topics.transaction_logs import OURS
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed
 from magnetar.model.position import Position
@@ -31,6 +33,7 @@ class TopicLog:
 
     ledger: ManagedLedger
     clock: Clock
+    transactions: TransactionBuffer | None = None
 
     def info(self) -> ManagedLedgerInfo:
         """Its ledgers and cursors."""
@@ -53,22 +56,30 @@ class TopicLog:
     async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """A run at ``position`` or at the first entry after it; None where there is none.
 
-        It has one entry at least. Neither is it read ahead, nor does it take room in a cache.
+        It has one entry at least, and none of an aborted transaction. Neither is it read ahead, nor
+        does it take room in a cache.
         """
         last = self.ledger.last_visible
-        if position > last:
-            return None
-        run = await self.ledger.read_uncached(position, entries_max, bytes_max)
-        if run is None or run.first > last:
-            return None
-        return run if run.last <= last else run.part(0, last.entry_id + 1 - run.first_entry_id)
+        while position <= last:
+            run = await self.ledger.read_uncached(position, entries_max, bytes_max)
+            if run is None or run.first > last:
+                return None
+            if run.last > last:
+                run = run.part(0, last.entry_id + 1 - run.first_entry_id)
+            shown = [run] if self.transactions is None else self.transactions.shown(run)
+            if shown:
+                return shown[0]
+            position = self.ledger.next_position(run.last)
+        return None
 
     async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).
 
         ``EARLIEST`` when nothing is stored. ``compacted``: as compaction left the log.
         """
-        return await log_positions.last_message_id(self.ledger, compacted=compacted)
+        return await log_positions.last_message_id(
+            self.ledger, self.transactions, compacted=compacted
+        )
 
     def last_entry_id(self, ledger_id: int) -> int | None:
         """The last entry of one of its ledgers: -1 when it is empty; None: it is not in the log."""
@@ -149,13 +160,17 @@ class TopicLog:
     @property
     def properties(self) -> Mapping[str, str]:
         """What its users have noted about the topic."""
-        return {name: value for name, value in self.ledger.properties.items() if name not in _OURS}
+        return {name: value for name, value in self.ledger.properties.items() if not _ours(name)}
 
     async def change_properties(
         self, changed: Mapping[str, str], removed: Collection[str] = ()
     ) -> None:
         """Set and remove such notes, durably. Raises NotAllowed for one of the broker's own."""
         for name in (*changed, *removed):
-            if name in _OURS:
+            if _ours(name):
                 raise NotAllowed(f"The property {name} of a topic is kept by the broker itself")
         await self.ledger.change_properties(changed, removed)
+
+
+def _ours(name: str) -> bool:
+    return name in _OURS or name.startswith(OURS)

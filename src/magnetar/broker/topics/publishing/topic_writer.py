@@ -1,7 +1,8 @@
 """Loop 2: what was published to one topic goes into its log, and is answered when it is durable.
 
 Everything that waits is appended at once. When the log answers, what came meanwhile is appended,
-the producers are answered, and then the subscriptions are woken.
+the producers are answered, and then the subscriptions are woken. What the broker appends itself,
+such as the markers of transactions, goes the same way.
 """
 
 import asyncio
@@ -25,18 +26,41 @@ AHEAD_MIN: Final = 64
 """So many entries are appended although an append before them is not answered; few wait for it."""
 
 
-class AnsweredInTurn:
-    """Sends that are not stored, queued behind what was taken before them: that may fail yet."""
-
-    __slots__ = ("_producer", "_run")
-
-    def __init__(self, producer: Producer, run: SendRun) -> None:
-        self._producer = producer
-        self._run = run
+class Appender(Protocol):
+    """Whose run it is, and who is told what became of it: a producer, or the broker itself."""
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
-        """What was queued before them is durable, and they with it."""
-        self._producer.stored_before(self._run)
+        """The run is durable, its entries one after the other."""
+
+    def refused(self, run: SendRun, error: MagnetarError) -> None:
+        """The run may not be durable."""
+
+    def dropped(self, run: SendRun) -> None:
+        """The topic is being closed, and the run may be durable or not."""
+
+
+class AnsweredInTurn:
+    """Sends that are not stored, queued behind what was taken before them: that may fail yet.
+
+    They were stored before, unless there is a ``refusal``.
+    """
+
+    __slots__ = ("_producer", "_refusal", "_run")
+
+    def __init__(self, producer: Producer, run: SendRun, refusal: MagnetarError | None) -> None:
+        self._producer = producer
+        self._run = run
+        self._refusal = refusal
+
+    def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
+        """What was queued before them is durable: they are answered."""
+        self.answer()
+
+    def answer(self) -> None:
+        if self._refusal is None:
+            self._producer.stored_before(self._run)
+        else:
+            self._producer.refused(self._run, self._refusal)
 
     def refused(self, run: SendRun, error: MagnetarError) -> None:
         self._producer.refused(self._run, error)
@@ -45,17 +69,17 @@ class AnsweredInTurn:
         self._producer.dropped(self._run)
 
 
-Waiting = tuple[Producer | AnsweredInTurn, SendRun]
+Waiting = tuple[Appender, SendRun]
 """Who is answered when a run is stored; for what is answered in turn nothing is."""
 
 
 class AppendObserver(Protocol):
     """What knows of every append to a topic. Neither of its methods may fail."""
 
-    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool]:
-        """A run comes. Return the indexes of sends that are not to be stored again.
+    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool | MagnetarError]:
+        """A run comes. Return the indexes of sends that are not to be stored, and why.
 
-        Those are answered when all that was taken before them is stored.
+        True: they are stored already. All are answered when what was taken before them is stored.
         """
 
     def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
@@ -77,15 +101,18 @@ class TopicWriter:
         "_clock",
         "_closed",
         "_failed",
+        "_held",
         "_inbox",
         "_inbox_since",
         "_inbox_size",
         "_iteration",
         "_ledger",
+        "_state",
         "_storing",
         "_subscriptions",
         "_topic",
         "_will_store",
+        "begin_transactions",
         "last_publish_ms",
         "message_count",
         "observers",
@@ -105,6 +132,9 @@ class TopicWriter:
         self.last_publish_ms = 0
         self.writes: WriteCounts | None = None  # None: nothing was stored since it was loaded.
         self.observers: tuple[AppendObserver, ...] = ()
+        self.begin_transactions: Callable[[], None] | None = None
+        """Makes an observer of transactions, when the first run of one comes."""
+        self._state = state
         self._topic = state.name
         self._ledger = state.ledger
         self._subscriptions = subscriptions
@@ -115,6 +145,7 @@ class TopicWriter:
         self._inbox_size = 0  # Entries in it.
         self._inbox_since = 0.0  # When the first of them came.
         self._will_store = False  # At the end of an iteration.
+        self._held = False  # Nothing is appended before something else is durable.
         # The appends under way, and when the first entry of each came.
         self._storing: tuple[tuple[list[Waiting], float], ...] = ()
         self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
@@ -133,10 +164,33 @@ class TopicWriter:
         """Take a run; it is answered through the producer when it is durable."""
         if self._closed:
             producer.dropped(run)
-        elif not self.observers:
+        elif not self.observers and run.transaction is None:
             self._take(producer, run)
         else:
+            if run.transaction is not None and self.begin_transactions is not None:
+                self.begin_transactions()
             self._take_observed(producer, run, self.observers)
+
+    def append(self, appender: Appender, run: SendRun) -> None:
+        """Append a run of the broker's own behind all that was taken. Observers are told after it.
+
+        It may be appended to a topic that was terminated, too, where producers may do no more.
+        Raises TopicClosed.
+        """
+        self._state.check_open()
+        self._take(appender, run)
+
+    def hold(self) -> None:
+        """Take runs, but append none, until ``release``."""
+        self._held = True
+
+    def release(self, error: MagnetarError | None = None) -> None:
+        """Append what was held, or refuse it."""
+        self._held = False
+        if error is None:
+            self._store()
+        else:
+            self._fail(error)
 
     def _take_observed(
         self, producer: Producer, run: SendRun, observers: Sequence[AppendObserver]
@@ -144,30 +198,31 @@ class TopicWriter:
         """Take what every observer lets through; each is asked of what those before it let."""
         for index, observer in enumerate(observers, start=1):
             if known := observer.before_append(producer, run):
-                for repeats, part in run.split_by(known):
-                    if repeats:
-                        self._answer_in_turn(producer, part)
-                    else:
+                for why, part in run.split_by(known):
+                    if why is None:
                         self._take_observed(producer, part, observers[index:])
+                    else:
+                        refusal = why if isinstance(why, MagnetarError) else None
+                        self._answer_in_turn(AnsweredInTurn(producer, part, refusal), part)
                 return
         self._take(producer, run)
 
-    def _take(self, producer: Producer, run: SendRun) -> None:
+    def _take(self, appender: Appender, run: SendRun) -> None:
         if not self._inbox_size:
             self._inbox_since = self._clock.now()
-        self._inbox.append((producer, run))
+        self._inbox.append((appender, run))
         self._inbox_size += len(run.data)
         if not self._will_store and (not self._storing or self._may_store()):
             self._will_store = True
             self._iteration.at_end(Phase.APPEND, self._store)
 
-    def _answer_in_turn(self, producer: Producer, run: SendRun) -> None:
-        """Answer what was taken before, when all that is stored before it is answered."""
+    def _answer_in_turn(self, answered: AnsweredInTurn, run: SendRun) -> None:
+        """Answer what is not stored, when all that is stored before it is answered."""
         line = self._inbox or (self._storing[-1][0] if self._storing else None)
         if line is None:
-            producer.stored_before(run)
+            answered.answer()
         else:
-            line.append((AnsweredInTurn(producer, run), run.part(0, 0)))
+            line.append((answered, run.part(0, 0)))
 
     async def close(self) -> None:
         """Take nothing more; return when all that was taken is answered."""
@@ -180,8 +235,8 @@ class TopicWriter:
     def abandon(self) -> None:
         """Take nothing more, and answer nothing: what is under way may be stored or not."""
         self._closed = True
-        for producer, run in self._take_waiting():
-            producer.dropped(run)
+        for appender, run in self._take_waiting():
+            appender.dropped(run)
         self._rest()
 
     def _may_store(self) -> bool:
@@ -191,7 +246,7 @@ class TopicWriter:
     def _store(self) -> None:
         """Append all that waits, once, unless it is little and an answer is expected."""
         self._will_store = False
-        if not self._inbox or (self._storing and not self._may_store()):
+        if not self._inbox or self._held or (self._storing and not self._may_store()):
             return
         runs, self._inbox, self._inbox_size = self._inbox, [], 0
         self._storing = (*self._storing, (runs, self._inbox_since))
@@ -213,10 +268,10 @@ class TopicWriter:
             self._store()
         self.last_publish_ms = self._clock.wall_ms()
         size_before, first = self.size_bytes, entry_id
-        for producer, run in runs:
+        for appender, run in runs:
             self.message_count += run.message_count
             self.size_bytes += run.size_bytes
-            producer.stored(run, ledger_id, entry_id)
+            appender.stored(run, ledger_id, entry_id)
             entry_id += len(run.data)
         if entries := entry_id - first:
             if (writes := self.writes) is None:
@@ -240,8 +295,8 @@ class TopicWriter:
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""
         log.error("topic.write_failed topic=%s error=%s", self._topic, error)
-        for producer, run in self._take_waiting():
-            producer.refused(run, error)
+        for appender, run in self._take_waiting():
+            appender.refused(run, error)
         if not self._closed:
             self._closed = True
             self._failed()

@@ -17,11 +17,13 @@ def reasons(
     delayed: DelayedDelivery | None,
     *,
     reading: Why | None,
+    uncommitted: Blocked | None,
     now: float,
 ) -> Iterator[Blocked | None]:
     """All that can hold up this subscription, by what must change first.
 
-    ``reading`` is READING or READ_FAILED while entries are being read from disk.
+    ``reading`` is READING or READ_FAILED while entries are being read from disk; ``uncommitted``
+    says which transaction hides entries, if there is one.
     """
     table = strategy.table
     if not strategy.receivers:
@@ -33,7 +35,7 @@ def reasons(
     waiting = table is not None and (table.waiting_count or table.returned)
     if not waiting and not cursor.reader.has_more:
         if delayed is None or not delayed.count:
-            yield _nothing_to_read(cursor, strategy, now)
+            yield _nothing_to_read(cursor, strategy, uncommitted, now)
         elif (until_ms := delayed.until_ms) is not None:
             yield Blocked(Why.DELAYED, until_ms=until_ms)
     if reading is not None:
@@ -45,11 +47,13 @@ def reasons(
     yield strategy.blocked(now)
 
 
-def _nothing_to_read(cursor: Cursor, strategy: Strategy[Consumer], now: float) -> Blocked:
+def _nothing_to_read(
+    cursor: Cursor, strategy: Strategy[Consumer], uncommitted: Blocked | None, now: float
+) -> Blocked:
     if not cursor.backlog:
         return Blocked(Why.NOTHING_TO_READ)
-    if cursor.reader.has_hidden:
-        return Blocked(Why.NOT_COMMITTED)
+    if uncommitted is not None and cursor.reader.has_hidden:
+        return uncommitted
     table, oldest = strategy.table, cursor.reader.oldest
     for consumer in strategy.receivers:
         since = None if table is None else table.entry_held_since(consumer, oldest)

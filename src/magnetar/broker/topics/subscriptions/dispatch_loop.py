@@ -25,6 +25,7 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_capacity import DispatchCapacity
 from magnetar.broker.topics.subscriptions.entry_delivery import EntryDelivery
+from magnetar.broker.topics.subscriptions.entry_filter import EntryFilter
 from magnetar.broker.topics.subscriptions.held_entries import HeldEntries
 from magnetar.broker.topics.subscriptions.takeover import Takeover
 from magnetar.clock import Clock
@@ -54,6 +55,7 @@ class DispatchLoop:
         self,
         cursor: Cursor,
         strategy: Strategy[Consumer],
+        entry_filter: EntryFilter,
         *,
         announce: bool = False,
         delayed: DelayedDelivery | None = None,
@@ -64,6 +66,7 @@ class DispatchLoop:
     ) -> None:
         self.strategy = strategy
         self._cursor, self._reader = cursor, cursor.reader
+        self._filter = entry_filter
         self._table = strategy.table
         self._settings = settings
         self._tasks = tasks
@@ -96,6 +99,7 @@ class DispatchLoop:
             cursor,
             strategy,
             self._capacity,
+            entry_filter,
             delayed,
             settings=settings,
             wake=self.wake,
@@ -214,6 +218,7 @@ class DispatchLoop:
             self._capacity,
             self.delayed,
             reading=reading,
+            uncommitted=self._filter.uncommitted(self._clock.wall_ms()),
             now=self._clock.now(),
         )
         return next(filter(None, found), None)

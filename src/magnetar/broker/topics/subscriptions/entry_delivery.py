@@ -46,6 +46,7 @@ class EntryDelivery:
         cursor: Cursor,
         strategy: Strategy[Consumer],
         capacity: DispatchCapacity,
+        entry_filter: EntryFilter,
         delayed: DelayedDelivery | None,
         *,
         settings: TopicSettings,
@@ -57,7 +58,7 @@ class EntryDelivery:
         self._strategy = strategy
         self._table = strategy.table
         self._capacity = capacity
-        self._filter = EntryFilter(cursor)
+        self._filter = entry_filter
         self._settings = settings
         self._wake = wake
         self._tasks = tasks
@@ -119,7 +120,7 @@ class EntryDelivery:
         traits = run.traits
         if not isinstance(traits, EntryTraits):
             traits = run.traits = traits_of(run.data)  # It was just read from disk.
-        if traits.unusual:
+        if traits.unusual or self._filter.looks_at_all:
             indexes = self._filter.deliverable(run, traits, indexes)
         if traits.due_ms and self._table is not None:
             indexes = self._delays().hold(run, traits.due_ms, indexes)

@@ -9,8 +9,9 @@ from magnetar.broker.topics.features.topic_rates import TopicRates
 from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest, pending_in
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_loop import DispatchLoop
+from magnetar.broker.topics.subscriptions.entry_filter import EntryFilter
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic_state import TopicState
+from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import Fenced
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.policies import Policies
@@ -34,10 +35,11 @@ class PersistentSubscription(Subscription):
         self,
         name: str,
         cursor: Cursor,
-        state: TopicState,
+        state: StoredTopicState,
         tasks: Tasks,
     ) -> None:
         self.cursor = cursor
+        self._filter = EntryFilter(cursor, state, self._acknowledged_by_filter)
         self._delayed: DelayedDelivery | None = None  # Of the last loop.
         self.throttle: DispatchThrottle | None = None
         """Where its topic has limits on rates."""
@@ -249,6 +251,10 @@ class PersistentSubscription(Subscription):
         if self.ended:
             self._tell_end()
 
+    def _acknowledged_by_filter(self) -> None:
+        if self.ended:
+            self._tell_end()
+
     def _tell_end(self) -> None:
         """Tell the consumers that they have had everything, if they have."""
         if not self.backlog:
@@ -282,6 +288,7 @@ class PersistentSubscription(Subscription):
         return DispatchLoop(
             self.cursor,
             self._strategy_for(request),
+            self._filter,
             announce=request.type is SubscriptionType.FAILOVER,
             delayed=self._delayed,
             throttle=self.throttle or None,

@@ -1,0 +1,156 @@
+"""What a topic knows of transactions: which are open, and which entries are of aborted ones. Pure.
+
+What is published in a transaction is stored at once, in line with everything else, and readers see
+nothing from the first entry of the oldest open transaction on. When that ends they may go on; of an
+aborted one they are to get nothing, which is known by position: nobody looks into entries for it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from magnetar.model.position import Position
+from magnetar.model.txn_id import TxnId
+from magnetar.storage.managed_ledger.entry_ranges import EntryRanges
+from magnetar.storage.managed_ledger.run import EntryRun
+
+Entries = tuple[int, int, int]
+"""Consecutive entries: their ledger, the first and the last of them."""
+
+ENDED_MAX: Final = 10_000
+"""So many transactions that ended last are known by their ids, to refuse what is late."""
+
+
+@dataclass(slots=True)
+class OpenTransaction:
+    """What a transaction has published to one topic."""
+
+    producer: str  # The one that was first to publish in it.
+    since_ms: int  # When it did.
+    entries: list[Entries] = field(default_factory=list)
+
+    @property
+    def first(self) -> Position:
+        return Position(*self.entries[0][:2])
+
+    def add(self, ledger_id: int, first: int, last: int) -> None:
+        """Add entries that lie behind all there are."""
+        if self.entries:
+            its_ledger, start, end = self.entries[-1]
+            if (its_ledger, end + 1) == (ledger_id, first):
+                self.entries[-1] = (ledger_id, start, last)
+                return
+        self.entries.append((ledger_id, first, last))
+
+
+class TransactionBuffer:
+    """The transactions of one topic."""
+
+    __slots__ = (
+        "_ended",
+        "aborted",
+        "aborted_count",
+        "committed_count",
+        "low_watermarks",
+        "open",
+    )
+
+    def __init__(self) -> None:
+        self.open: dict[TxnId, OpenTransaction] = {}  # Invariant: by their first entries.
+        self.aborted: dict[int, EntryRanges] = {}
+        """By ledger: the entries of those that were aborted."""
+        self.low_watermarks: dict[int, int] = {}
+        """By coordinator: all its transactions up to this number have ended."""
+        self.committed_count = 0  # Both since the topic was loaded.
+        self.aborted_count = 0
+        self._ended: dict[TxnId, None] = {}
+
+    @property
+    def oldest(self) -> tuple[TxnId, OpenTransaction] | None:
+        """The open transaction that readers wait for."""
+        return next(iter(self.open.items()), None)
+
+    def stored(
+        self, transaction: TxnId, entries: Entries, *, producer: str, published_ms: int
+    ) -> None:
+        """Entries of a transaction were stored, behind all others."""
+        found = self.open.get(transaction)
+        if found is None:
+            found = self.open[transaction] = OpenTransaction(producer, published_ms)
+        found.add(*entries)
+
+    def end(self, transaction: TxnId, *, commit: bool) -> Sequence[Entries]:
+        """A transaction has ended. Return the entries that are aborted now."""
+        found = self.open.pop(transaction, None)
+        self._ended[transaction] = None
+        if len(self._ended) > ENDED_MAX:
+            del self._ended[next(iter(self._ended))]
+        if commit:
+            self.committed_count += 1
+            return ()
+        self.aborted_count += 1
+        entries = () if found is None else found.entries
+        self.abort(entries)
+        return entries
+
+    def abort(self, entries: Iterable[Entries]) -> None:
+        """Entries are of a transaction that was aborted."""
+        for ledger_id, first, last in entries:
+            here = self.aborted.get(ledger_id)
+            if here is None:
+                here = self.aborted[ledger_id] = EntryRanges()
+            here.add(first, last)
+
+    def aborted_in(self, run: EntryRun) -> set[int]:
+        """The indexes of a run's entries that are of aborted transactions."""
+        here = self.aborted.get(run.ledger_id)
+        if here is None:
+            return set()
+        first = run.first_entry_id
+        left = here.gaps(first, run.last_entry_id)
+        if left == [(first, run.last_entry_id)]:
+            return set()
+        aborted = set(range(len(run.data)))
+        for start, stop in left:
+            aborted.difference_update(range(start - first, stop - first + 1))
+        return aborted
+
+    def shown(self, run: EntryRun) -> list[EntryRun]:
+        """The parts of a run that are of no aborted transaction; the run itself if that is all."""
+        here = self.aborted.get(run.ledger_id)
+        if here is None:
+            return [run]
+        return [
+            run.part(start - run.first_entry_id, stop - run.first_entry_id + 1)
+            for start, stop in here.gaps(run.first_entry_id, run.last_entry_id)
+        ]
+
+    def is_aborted(self, position: Position) -> bool:
+        here = self.aborted.get(position.ledger_id)
+        return here is not None and here.end_of(position.entry_id) is not None
+
+    def has_ended(self, transaction: TxnId) -> bool:
+        """Whether nothing can be published in it any more."""
+        if transaction.least_bits <= self.low_watermarks.get(transaction.most_bits, -1):
+            return True
+        return transaction in self._ended
+
+    def raise_watermark(self, coordinator: int, least_bits: int) -> list[TxnId]:
+        """All transactions up to a number have ended. Return those that are open here."""
+        if least_bits > self.low_watermarks.get(coordinator, -1):
+            self.low_watermarks[coordinator] = least_bits
+        return [
+            each
+            for each in self.open
+            if each.most_bits == coordinator and each.least_bits <= least_bits
+        ]
+
+    def forget(self, trimmed_to: Position) -> None:
+        """Nothing is stored up to a position any more."""
+        for ledger_id in [each for each in self.aborted if each <= trimmed_to.ledger_id]:
+            if (here := self.aborted[ledger_id]).ends[-1] <= trimmed_to.entry_id or (
+                ledger_id < trimmed_to.ledger_id
+            ):
+                del self.aborted[ledger_id]
+            else:
+                here.drop_through(trimmed_to.entry_id)
