@@ -18,6 +18,8 @@ TESTED_ELSEWHERE = {
     "broker/admin/messages/redrive.py": "tests/client/test_operator_letters.py, as the next ones",
     "broker/admin/routes/redrive.py": "tests/client/test_operator_letters.py",
     "broker/admin/routes/replay.py": "tests/client/test_operator_letters.py",
+    "broker/admin/owners.py": "tests/cluster/test_admin_requests.py, with two brokers",
+    "broker/peers.py": "tests/cluster/test_peers.py",
     "broker/assemble/access.py": "tests/security, with a broker, as the next ones",
     "broker/assemble/commands.py": "tests/unit/broker/test_connection.py",
     "broker/assemble/services.py": "tests/unit/broker/assemble/test_broker.py",

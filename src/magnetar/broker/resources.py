@@ -149,7 +149,8 @@ class Resources:
 
     async def bundle(self, topic: TopicName) -> Bundle:
         """The bundle of a topic, which need not exist; nor need its namespace."""
-        policies = await self.namespace(topic.namespace)
+        # A namespace that is being deleted has its bundles until its last topic is gone.
+        policies = await self._records.get(paths.namespace(topic.namespace), self._namespace_of)
         return (_WHOLE_RING if policies is None else policies.bundles).bundle_of(topic)
 
     def is_taken(self, namespace: NamespaceName, stored: NamespacePolicies) -> bool:

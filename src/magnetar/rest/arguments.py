@@ -27,6 +27,17 @@ from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request
 
 _T = TypeVar("_T")
+NUMBERS: Final = {
+    "count": 32,
+    "entry": 64,
+    "ledger": 64,
+    "position": 32,
+    "seconds": 32,
+    "time": 64,
+    "timestamp": 64,
+    "version": 64,
+}
+"""The segments of paths that are whole numbers, and of how many bits."""
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _ENDS: Final = {"earliest": EARLIEST_MESSAGE, "latest": LATEST_MESSAGE}
 
@@ -72,9 +83,15 @@ def _not_valid(kind: str, name: str) -> Rejection:
     return Rejection(412, f"{kind} name is not valid" + (f": {found}" if found else ""))
 
 
-def integer(request: Request, segment: str, *, bits: int = 64) -> int:
+def check_numbers(request: Request) -> None:
+    """Raise Rejection where a segment that is a number has something else."""
+    for segment in request.segments.keys() & NUMBERS.keys():
+        integer(request, segment)
+
+
+def integer(request: Request, segment: str) -> int:
     """A number in the path. Anything else there makes it a path that does not exist."""
-    sent = request.segments[segment]
+    sent, bits = request.segments[segment], NUMBERS.get(segment, 64)
     try:
         return _whole(sent, bits=bits)
     except ValueError as error:

@@ -61,11 +61,18 @@ def answer(error: MagnetarError) -> Reply:
 
 
 def redirection(error: NotOwner, path: str, *, tls: bool) -> Reply:
-    """What leads to the broker that serves what a request is about; 503 where that is unknown."""
+    """What leads to the broker that serves what a request is about; 503 where that is unknown.
+
+    As of Pulsar's brokers that are no leader, it says that the other may find a newer owner.
+    """
     url = error.web_url_tls if tls else error.web_url
     if not url:
         return answer(error)
-    return Reply(307, headers={"Location": f"{url}{path}"})
+    where, _, query = path.partition("?")
+    kept = [each for each in query.split("&") if each and not each.startswith("authoritative=")]
+    return Reply(
+        307, headers={"Location": f"{url}{where}?{'&'.join([*kept, 'authoritative=false'])}"}
+    )
 
 
 def unexpected(error: Exception) -> Reply:

@@ -5,16 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from magnetar.auth.access import Access
+from magnetar.rest.arguments import NUMBERS
 from magnetar.rest.exchange import JSON
 from magnetar.rest.json_schemas import schema_like, schema_of
 from magnetar.rest.router import ANY_METHOD, Query, Route
 
 Json = dict[str, Any]
 
-_NUMBERS: Final = frozenset(
-    {"count", "entry", "ledger", "position", "seconds", "time", "timestamp", "version"}
-)
-"""The segments of paths that are whole numbers."""
 _VERBS: Final = {"GET": "Show", "POST": "Set", "PUT": "Set", "DELETE": "Remove"}
 _REASONS: Final = {
     "400": "The request cannot be read",
@@ -120,7 +117,7 @@ def _schema(said: Any) -> Json:
 
 
 def _segment(name: str) -> Json:
-    kind = {"type": "integer"} if name in _NUMBERS else {"type": "string", "minLength": 1}
+    kind = {"type": "integer"} if name in NUMBERS else {"type": "string", "minLength": 1}
     return {"name": name, "in": "path", "required": True, "schema": kind}
 
 

@@ -12,11 +12,16 @@ from magnetar.rest.exchange import JSON, WITHOUT_EFFECT, Reply, Request
 
 log = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Any, Request], Awaitable[Reply]]
-"""It gets the services that its router was made with: a broker's, or a functions worker's."""
+Handler: TypeAlias = Callable[..., Awaitable[Reply]]
+"""It gets the services that its router was made with, a broker's or a functions worker's, the
+request, and where its route is about something that was found: that."""
 
 Authorize: TypeAlias = Callable[["Route", Request], Awaitable[None]]
 """Raises Rejection for a request whose role may not have its route."""
+
+Ask: TypeAlias = Callable[["Route", Request, Handler], Awaitable[Reply]]
+"""Answers a request whose route says what it is about: by the handler, which is given that, or by
+who can."""
 
 ANY: Final = "*/*"
 ANY_METHOD: Final = "*"
@@ -33,6 +38,7 @@ class Query:
 
 
 FORCE: Final = Query("force", "boolean")
+DRY_RUN: Final = Query("dryRun", "boolean")
 
 _Reader = TypeVar("_Reader", bound=Callable[..., object])
 _READ: Final[dict[Callable[..., object], tuple[Query, ...]]] = {}
@@ -69,6 +75,8 @@ class Route:
     """For the OpenAPI document: the type of the body, or a function that gives an example."""
     answer: Any = None
     """The same of what a GET answers."""
+    about: Any = None
+    """What its requests are about, for ``Ask``; None: the handler answers them anywhere."""
 
     @property
     def function(self) -> Callable[..., object]:
@@ -112,13 +120,16 @@ class Router:
         services: Any,
         *,
         authorize: Authorize | None = None,
+        ask: Ask | None = None,
     ) -> None:
         """``services`` are handed to every handler, which ``authorize`` may keep a request from.
 
-        What loads the routes is called for the first request.
+        ``ask`` answers what is about something. What loads the routes is called for the first
+        request.
         """
         self._services = services
         self._authorize = authorize
+        self._ask = ask
         self._root = _Node()
         self._whole: list[Route] = []  # Those of everything below a path.
         self._load: LoadRoutes | None = None
@@ -158,12 +169,13 @@ class Router:
         segments = _split(request.path)
         for whole in self._whole:
             if (below := _named(whole, segments)) is not None:
-                request.segments = below
+                request.segments, request.route = below, whole.path
                 return whole
         ends = list(self._root.ends(segments))
         if not ends:
             raise not_found(request)
         if request.method == "OPTIONS":
+            request.route = request.path
             return _options(request.path, _allowed(ends))
         method = "GET" if request.method == "HEAD" else request.method
         route = next((end.routes[method] for end in ends if method in end.routes), None)
@@ -173,7 +185,7 @@ class Router:
             raise Rejection(405, reason, allow=allow)
         named = _named(route, segments)
         assert named is not None, "the tree led to this route"
-        request.segments = named
+        request.segments, request.route = named, route.path
         return route
 
     async def authorize(self, route: Route, request: Request) -> None:
@@ -185,7 +197,9 @@ class Router:
         """Call the handler of a route that was found. Raises Rejection for a wrong type."""
         if route.method != ANY_METHOD:
             _check_types(route, request)
-        reply = await route.handler(self._services, request)
+        handler = partial(route.handler, self._services, request)
+        asked = None if route.about is None else self._ask
+        reply = await (handler() if asked is None else asked(route, request, handler))
         if WITHOUT_EFFECT in reply.headers:
             log.warning(
                 "admin.without_effect %s=%s is kept and shown, and nothing is done about it",

@@ -336,7 +336,6 @@ class _Answers:
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
             route = await self._router.find(request)
-            request.route = route.path
             if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
                 await self._ask_who(self._sign_in, request, http)
             if request.role is None or not shows_token(http.headers):

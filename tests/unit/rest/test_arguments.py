@@ -80,11 +80,12 @@ def test_a_number_in_the_path_is_read(segment, number):
 def test_a_path_with_words_for_a_number_does_not_exist():
     for text in ("abc", "", "1.0", " 1", "1_0", "٣", str(2**63), str(-(2**63) - 1), "9" * 5000):
         with pytest.raises(Rejection, match="count in the path is a whole number") as refused:
-            arguments.integer(named(count=text), "count")
+            arguments.check_numbers(named(count=text, topic="abc"))
         assert refused.value.status == 404
-    assert arguments.integer(named(count=str(2**63 - 1)), "count") == 2**63 - 1
-    with pytest.raises(Rejection):
-        arguments.integer(named(count=str(2**31)), "count", bits=32)
+    assert arguments.integer(named(timestamp=str(2**63 - 1)), "timestamp") == 2**63 - 1
+    for segment, text in (("count", str(2**31)), ("timestamp", str(2**63))):
+        with pytest.raises(Rejection):
+            arguments.integer(named(**{segment: text}), segment)
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"null"])

@@ -71,7 +71,8 @@ async def start_admin(
     tasks.spawn("messages", services.messages.run())
     tasks.spawn("scrapes", services.scrapes.run())
     authorize = None if services.authorization is None else services.authorization.check
-    router = Router(routes, services, authorize=authorize)
+    router = Router(routes, services, authorize=authorize, ask=services.owners.answer)
+    services.owners.router = router
     return await server.start(
         router,
         listeners,

@@ -143,7 +143,7 @@ class Events:
         for topic, (topic_shown, *_) in list(self._watched.items()):
             try:
                 shown = {"topic": str(topic), "stats": await topic_shown(tick.look.at)}
-            except MagnetarError as error:
+            except (MagnetarError, Rejection) as error:
                 shown = {"topic": str(topic), "reason": str(error)}
             tick.topics[topic] = event_of("topic", shown)
         return tick

@@ -4,9 +4,8 @@ A topic only counts totals. ``keep_rates`` gives them to a ``RateBook``, which k
 one grew in the last minute.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from operator import add
 from typing import Final, NamedTuple, TypeAlias
 
 from magnetar.broker.cluster.topic_registry import TopicRegistry
@@ -150,22 +149,6 @@ class _Noted:
     written: WriteCounts | None = None
     compaction_writes: WriteCounts | None = None
     compacted: WriteCounts | None = None
-
-
-def summed(partitions: Iterable[tuple[TopicStats, TopicRates]], total: TopicStats) -> TopicRates:
-    """The rates of a partitioned topic, by the parts of ``total``, the sum of its partitions.
-
-    Publishers and consumers of one name are one there, so their rates are added up.
-    """
-    found: dict[Part, Rates] = {}
-    for stats, rates in partitions:
-        for part, _ in _totals(stats):
-            name = part._replace(address="", number=0)
-            its = rates.get(part, NO_RATES)
-            found[name] = Rates(*map(add, found.get(name, NO_RATES), its))
-    return {
-        part: found.get(part._replace(address="", number=0), NO_RATES) for part, _ in _totals(total)
-    }
 
 
 async def keep_rates(

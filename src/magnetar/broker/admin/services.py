@@ -12,16 +12,19 @@ from magnetar.broker.admin.fanout import Fanout
 from magnetar.broker.admin.health_check import HealthCheck
 from magnetar.broker.admin.messages.work import MessageWork
 from magnetar.broker.admin.overview import Overview
+from magnetar.broker.admin.owners import Owners
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.authorization.permissions import Permissions
+from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
+from magnetar.broker.peers import Peers
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -57,6 +60,8 @@ class AdminServices:
     clock: Clock
     health: BrokerHealth
     configuration: DynamicConfiguration
+    brokers: Brokers
+    peers: Peers
     data_directory: Path | None = None  # None: nothing outlives the process.
     metrics: MetricSettings = field(default_factory=MetricSettings)
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
@@ -68,6 +73,7 @@ class AdminServices:
     messages: MessageWork = field(default_factory=MessageWork)
     permissions: Permissions = field(init=False)
     access: TopicAccess = field(init=False)
+    owners: Owners = field(init=False)
     fanout: Fanout = field(init=False)
     health_check: HealthCheck = field(init=False)
     overview: Overview = field(init=False)
@@ -75,11 +81,17 @@ class AdminServices:
 
     def __post_init__(self) -> None:
         self.permissions = Permissions(self.resources)
-        self.access = TopicAccess(self.resources, self.topics)
-        self.fanout = Fanout(
+        self.owners = Owners(
             self.resources,
-            self.access,
+            self.topics,
             self.creation,
+            brokers=self.brokers,
+            peers=self.peers,
+            clock=self.clock,
+        )
+        self.access = self.owners.access
+        self.fanout = Fanout(
+            self.owners,
             self.schema_registry,
             policies=self.policies,
             permissions=self.permissions,

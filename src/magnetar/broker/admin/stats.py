@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
+from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.rates import (
     NO_RATES,
     THE_TOPIC,
@@ -14,6 +15,7 @@ from magnetar.broker.admin.rates import (
     publisher_part,
     subscription_part,
 )
+from magnetar.broker.admin.sums import total
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
@@ -105,18 +107,15 @@ def example() -> dict[str, Any]:
 
 
 def partitioned_json(
-    stats: TopicStats,
-    rates: TopicRates,
-    wanted: Wanted,
-    *,
-    earliest: Earliest = NOT_ASKED,
-    oldest: Oldest = NO_BACKLOG,
-    metadata: Mapping[str, Any],
+    partitions: Iterable[dict[str, Any]], *, metadata: Mapping[str, Any], persistent: bool = True
 ) -> dict[str, Any]:
     """The sum of a partitioned topic's partitions; the caller adds the partitions themselves."""
-    # Pulsar's sum always has 0; so has ours where there is no backlog.
-    shown = _sum_json(stats, rates, wanted, earliest, oldest._replace(age_s=max(oldest.age_s, 0)))
-    return {**shown, "metadata": metadata, "partitions": {}}
+    none = topic_json(TopicStats(), {}, Wanted(), owner="")
+    shown = {**(none if persistent else with_drops(none, TopicStats(), {})), **total(partitions)}
+    for key in ("deduplicationStatus", "ownerBroker"):
+        shown.pop(key, None)
+    age = "oldestBacklogMessageAgeSeconds"  # Pulsar's sum always has 0; so has ours without any.
+    return {**shown, age: max(shown[age], 0), "metadata": metadata, "partitions": {}}
 
 
 def _sum_json(

@@ -1,70 +1,85 @@
-"""The stats of a partitioned topic, summed over its partitions. Pure."""
+"""The stats of a partitioned topic: the sum of what each partition's broker shows. Pure.
 
-from collections import Counter
+Numbers are added up, flags hold if one does, and of texts the first that says something is kept.
+Publishers and consumers of one name are one.
+"""
+
 from collections.abc import Iterable
-from dataclasses import fields
-from enum import Enum
-from typing import Any, TypeVar
+from functools import reduce
+from typing import Any, Final
 
-from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
-
-Part = TypeVar("Part", PublisherStats, ConsumerStats, SubscriptionStats, TopicStats)
-
-_PARTS = frozenset({"publishers", "subscriptions", "consumers", "writes", "compaction_writes"})
-_OWN = frozenset({"producer_id", "consumer_id", "backlog_quota_bytes", "backlog_quota_s"})
-
-
-def total(partitions: Iterable[TopicStats]) -> TopicStats:
-    """One snapshot for all partitions, with one publisher or consumer for each name."""
-    result = TopicStats()
-    publishers: dict[str, PublisherStats] = {}
-    for each in partitions:
-        _add(result, each)
-        for publisher in each.publishers:
-            name = publisher.producer_name
-            _add(
-                publishers.setdefault(name, PublisherStats(publisher.producer_id, name)), publisher
-            )
-        for name, subscription in each.subscriptions.items():
-            _add_subscription(result.subscriptions.setdefault(name, _none_yet()), subscription)
-    result.publishers = list(publishers.values())
-    return result
-
-
-def _none_yet() -> SubscriptionStats:
-    return SubscriptionStats(durable=False)
-
-
-def _add_subscription(into: SubscriptionStats, other: SubscriptionStats) -> None:
-    if other.blocked_since_ms and not into.blocked_since_ms:  # Its reason is the one to tell.
-        into.blocked_reason, into.blocked_why = other.blocked_reason, other.blocked_why
-    _add(into, other)
-    present = {consumer.consumer_name: consumer for consumer in into.consumers}
-    for consumer in other.consumers:
-        name = consumer.consumer_name
-        if name not in present:
-            present[name] = ConsumerStats(consumer.consumer_id, name)
-            into.consumers.append(present[name])
-        _add(present[name], consumer)
+_LISTED: Final = {"publishers": "producerName", "consumers": "consumerName"}
+_OF_FIRST: Final = frozenset(
+    {"producerId", "backlogQuotaLimitSize", "backlogQuotaLimitTime", "blockedReason"}
+)
+_LATEST: Final = frozenset(
+    {
+        "blockedSince",
+        "connectedSince",
+        "lastAckedTime",
+        "lastAckedTimestamp",
+        "lastCompactionDurationTimeInMills",
+        "lastCompactionFailedTimestamp",
+        "lastCompactionSucceedTimestamp",
+        "lastConsumedFlowTimestamp",
+        "lastConsumedTime",
+        "lastConsumedTimestamp",
+        "lastExpireTimestamp",
+        "lastMarkDeleteAdvancedTimestamp",
+        "lastOffloadFailureTimeStamp",
+        "lastOffloadLedgerId",
+        "lastOffloadSuccessTimeStamp",
+        "lastPublishTimeStamp",
+        "oldestBacklogMessageAgeSeconds",
+        "producersHeldSince",
+        "topicCreationTimeStamp",
+    }
+)
+_NOTHING: Final[tuple[object, ...]] = ("", "None", None, [], {})
 
 
-def _add(into: Part, other: Part) -> None:
-    """Add counters, keep the latest time and the first text; a flag holds if one does."""
-    for field in fields(into):
-        name = field.name
-        if name in _PARTS | _OWN:
-            continue
-        mine, theirs = getattr(into, name), getattr(other, name)
-        setattr(into, name, _combined(name, mine, theirs))
+def total(partitions: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """One topic's stats of all partitions'; {} of none."""
+    return reduce(_added, partitions, {})
 
 
-def _combined(name: str, mine: Any, theirs: Any) -> Any:
+def _added(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    found = {**mine, **{key: value for key, value in theirs.items() if key not in mine}}
+    for key in mine.keys() & theirs.keys():
+        found[key] = _combined(key, mine[key], theirs[key])
+    if "blockedSince" in theirs and "blockedSince" not in mine:  # Its reason is the one to tell.
+        found["blockedReason"] = theirs.get("blockedReason")
+    age = "oldestBacklogMessageAgeSeconds"
+    if mine.get(age, -1) < theirs.get(age, -1):
+        found["oldestBacklogMessageSubscriptionName"] = theirs.get(
+            "oldestBacklogMessageSubscriptionName"
+        )
+    if found.get("msgRateIn") and "averageMsgSize" in found:
+        found["averageMsgSize"] = found["msgThroughputIn"] / found["msgRateIn"]
+    return found
+
+
+def _combined(key: str, mine: Any, theirs: Any) -> Any:
+    if key in _LISTED:
+        named: dict[str, dict[str, Any]] = {}
+        for each in [*mine, *theirs]:
+            name = each[_LISTED[key]]
+            named[name] = _added(named.get(name, {}), each)
+        return list(named.values())
+    if key == "compaction":
+        return _added(mine, theirs)
+    if key == "subscriptions":
+        return mine | {name: _added(mine.get(name, {}), each) for name, each in theirs.items()}
+    return theirs if mine in _NOTHING else _sum(key, mine, theirs)
+
+
+def _sum(key: str, mine: Any, theirs: Any) -> Any:
+    if key in _LATEST:
+        return max(mine, theirs)
+    if key.startswith("earliestMsgPublishTime"):
+        return min((each for each in (mine, theirs) if each >= 0), default=-1)
     if isinstance(mine, bool):
         return mine or theirs
-    if mine is None or mine in ("", {}):
-        return theirs
-    if name.endswith("_ms"):
-        return max(mine, theirs)
-    if isinstance(mine, int | Counter) and not isinstance(mine, Enum):
-        return mine + theirs
-    return mine
+    if key in _OF_FIRST or not isinstance(mine, int | float) or mine == theirs == -1:
+        return mine  # -1 says that there is none.
+    return mine + theirs

@@ -2,7 +2,7 @@
 
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.resources import NAMES_PER_TURN, Resources
-from magnetar.broker.topics.topic import StoredTopic, Topic, storing
+from magnetar.broker.topics.topic import Topic
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.turns import STEPS_PER_TURN, in_turns, yield_to_loop
@@ -33,10 +33,6 @@ class TopicAccess:
                 raise await self._missing(topic)
         return await self._registry.look_at(topic)
 
-    async def open_stored(self, topic: TopicName) -> StoredTopic:
-        """Like ``open``, for what only a topic can do that keeps messages. Raises NotAllowed."""
-        return storing(await self.open(topic))
-
     async def create(self, topic: TopicName) -> Topic:
         """A topic, created if it does not exist. Its namespace must exist."""
         return await self._registry.create(topic)
@@ -58,14 +54,6 @@ class TopicAccess:
         """Producers and consumers connected to a topic."""
         loaded = self._registry.loaded.get(topic)
         return 0 if loaded is None else loaded.busy
-
-    async def unload(self, topic: TopicName) -> None:
-        """Close a topic if it is open; its clients look it up again."""
-        if topic in self._registry.loaded:
-            await self._registry.unload(topic)
-
-    async def delete(self, topic: TopicName, *, force: bool) -> None:
-        await self._registry.delete(topic, force=force)
 
     async def _missing(self, topic: TopicName) -> TopicNotFound:
         if topic.partition_index < 0:

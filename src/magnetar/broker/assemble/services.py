@@ -5,11 +5,13 @@ from itertools import count
 from magnetar.broker.addresses import keeps_clients
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.authorization.permissions import Permissions
+from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration, broker_policies
+from magnetar.broker.peers import Peers
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -62,6 +64,12 @@ async def open_services(
     await configuration.load()
     ledgers = managed_ledgers(context, stores, health)
     ownership = Ownership(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
+    brokers = Brokers(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
+    context.stack.callback(brokers.close)
+    await brokers.register()
+    context.stack.push_async_callback(brokers.unregister)
+    files = {name: str(file) for name, file in config.tls.client_files.items() if config.tls.client}
+    peers = Peers(address, config.auth.client_settings | files, tls=config.tls.client)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
@@ -103,6 +111,8 @@ async def open_services(
         ),
         lookup=Lookup(resources, ownership, kept=keeps_clients(config.server, address)),
         ownership=ownership,
+        brokers=brokers,
+        peers=peers,
         address=address,
         cluster=cluster,
         message_size_max=config.connections.message_size_max,

@@ -132,6 +132,22 @@ class Ownership:
                 return owner
         return self.own
 
+    async def owner(self, bundle: Bundle) -> BrokerAddress | None:
+        """The broker that serves a bundle, ``own`` where that is here; None: nobody does."""
+        if self.owns(bundle):
+            return self.own
+        record = await self._metadata.get(paths.bundle_owner(bundle))
+        owner = None if record is None else self._codec.decode_owner(record.value)
+        return self.own if owner == self.own else owner
+
+    def elsewhere(self, what: object, owner: BrokerAddress) -> NotOwner:
+        """The refusal of what is served by another broker: it says where that is."""
+        return NotOwner(
+            f"{what} is served by {owner.name}",
+            web_url=owner.web_url,
+            web_url_tls=owner.web_url_tls,
+        )
+
     async def check(self, bundle: Bundle, topic: TopicName) -> None:
         """Raise NotOwner unless a bundle is served here, or handed to this broker.
 

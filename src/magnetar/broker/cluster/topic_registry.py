@@ -159,11 +159,7 @@ class TopicRegistry:
         self._check_open()
         owner = await self.ownership.acquire(await self._resources.bundle(name))
         if owner is not self.ownership.own:
-            raise NotOwner(
-                f"{name} is served by {owner.name}",
-                web_url=owner.web_url,
-                web_url_tls=owner.web_url_tls,
-            )
+            raise self.ownership.elsewhere(name, owner)
 
     async def unload_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
         """Close the topics of a bundle and serve it no more; nothing where it is not served here.

@@ -124,18 +124,19 @@ class AuthSettings:
     client_plugin: str = setting(
         "brokerClientAuthenticationPlugin",
         "",
-        "how the functions worker beside this broker shows who it is: a plugin of Pulsar's clients",
+        "how this broker, asking others, and its functions worker show who they are: a plugin of "
+        "Pulsar's clients",
     )
     client_parameters: str = setting(
         "brokerClientAuthenticationParameters",
         "",
-        "what it shows, as that plugin takes it",
+        "what they show, as that plugin takes it",
         secret=True,
     )
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """What the functions worker's client is set with, by the names of Java's client."""
+        """What the broker's own client is set with, by the names of Java's client."""
         if short_name(self.client_plugin) in ("", "AuthenticationDisabled"):
             return {}
         return {"authPluginClassName": self.client_plugin, "authParams": self.client_parameters}

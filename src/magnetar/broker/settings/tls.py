@@ -64,7 +64,7 @@ class TlsSettings:
     client: bool = setting(
         "brokerClientTlsEnabled",
         False,
-        "the functions worker connects to its broker by TLS; nothing else connects from here",
+        "this broker asks others, and its functions worker asks it, by TLS",
     )
     client_trust: Path | None = setting(
         "brokerClientTrustCertsFilePath",
@@ -80,7 +80,7 @@ class TlsSettings:
 
     @property
     def client_files(self) -> dict[str, Path]:
-        """The files of the functions worker's client, by the names of Java's client."""
+        """The files of the broker's own client, by the names of Java's client."""
         files = {
             "tlsTrustCertsFilePath": self.client_trust,
             "tlsCertificateFilePath": self.client_certificate,

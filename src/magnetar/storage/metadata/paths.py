@@ -19,6 +19,8 @@
     /topic-deletions/{topic}                                           a deletion under way
     /namespace/{tenant}/{namespace}/{range}                            the broker of a bundle
     /transfers/{tenant}/{namespace}/{range}                            the broker that takes it next
+    /loadbalance/brokers/{host:port}                                   a broker that runs
+    /loadbalance/leader                                                the broker that leads
 
     /counters/starts                                                   its version counts starts
 
@@ -53,6 +55,9 @@ SCHEMAS = "/schemas"
 STARTS = "/counters/starts"
 BUNDLE_OWNERS = "/namespace"
 TRANSFERS = "/transfers"
+LOAD_BALANCE = "/loadbalance"
+BROKERS = "/loadbalance/brokers"
+LEADER = "/loadbalance/leader"
 
 
 def cluster(name: str) -> str:
@@ -175,6 +180,11 @@ def bundle_owned_at(path: str) -> Bundle:
 def transfer(bundle: Bundle) -> str:
     """Return the path of the note which broker takes a bundle next."""
     return f"{TRANSFERS}/{bundle}"
+
+
+def broker(name: str) -> str:
+    """Return the path of the record that a broker runs."""
+    return f"{BROKERS}/{encode(name)}"
 
 
 def encode(name: str) -> str:

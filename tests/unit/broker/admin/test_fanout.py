@@ -45,13 +45,6 @@ async def test_growing_needs_no_first_partition(world, fanout):
     assert await made(world) == ["p-partition-1"]
 
 
-async def test_unloading_closes_those_that_are_open(world, fanout):
-    await fanout.create(TOPIC, 2)
-    await world.registry.unload(TOPIC.partition(0))
-    await fanout.unload(TOPIC)
-    assert world.registry.loaded == {}
-
-
 async def test_deletion_takes_the_record_last(world, fanout):
     await fanout.create(TOPIC, 2)
     await fanout.delete(TOPIC, force=False)

@@ -7,9 +7,7 @@ from magnetar.broker.admin.rates import (
     consumer_part,
     publisher_part,
     subscription_part,
-    summed,
 )
-from magnetar.broker.admin.sums import total
 from magnetar.model.log_counts import LogCounts
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.write_counts import WriteCounts
@@ -125,19 +123,6 @@ def test_topics_that_are_gone_can_be_dropped():
     book.keep({"stays", "new"})
     assert book.of("stays")[THE_TOPIC].messages == 1.0
     assert book.of("goes") == {}
-
-
-def test_rates_of_partitions_add_up_by_name():
-    book = RateBook()
-    partitions = [snapshot(60, 120, consumer=1), snapshot(120, 240, consumer=1)]
-    partitions[1].publishers[0].producer_id = 8
-    for number, stats in enumerate(partitions):
-        book.tick(str(number), stats, now=60.0, since=0.0)
-    whole = total(partitions)
-    rates = summed(((each, book.of(str(n))) for n, each in enumerate(partitions)), whole)
-    assert rates[THE_TOPIC].messages == 3
-    assert rates[publisher_part(whole.publishers[0])].messages == 3
-    assert rates[consumer_part("s", whole.subscriptions["s"].consumers[0])].messages == 6
 
 
 def test_what_compaction_read_and_stored_has_rates():

@@ -49,7 +49,7 @@ def test_what_is_not_wanted_is_left_out():
 
 def test_a_sum_names_its_partitions_and_no_owner():
     metadata = {"partitions": 2, "deleted": False}
-    shown = partitioned_json(TopicStats(), {}, Wanted(), metadata=metadata)
+    shown = partitioned_json([], metadata=metadata)
     assert shown["metadata"] == metadata
     assert shown["partitions"] == {}
     assert not {"ownerBroker", "deduplicationStatus"} & shown.keys()

@@ -59,7 +59,6 @@ async def test_partitions_are_known_before_they_are_created(world, access):
 
 async def test_nothing_is_busy_that_is_not_open(access):
     assert access.busy(BASE) == 0
-    await access.unload(BASE)
 
 
 def test_a_missing_subscription_is_told_in_pulsar_s_words():

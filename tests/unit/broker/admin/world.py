@@ -15,12 +15,14 @@ from magnetar.broker.admin.app import every_route, start_admin
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.authorization.permissions import Permissions
+from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.config import Config
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
+from magnetar.broker.peers import Peers
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -181,6 +183,9 @@ async def open_world(settings=None, clock=None, routes=every_route):
         schemas = SchemaRegistry(metadata, SystemClock(), codec=JsonCodec())
         stack.callback(schemas.close)
         ownership = Ownership(metadata, address, clock=clock, tasks=tasks, codec=JsonCodec())
+        brokers = Brokers(metadata, address, clock=clock, tasks=tasks, codec=JsonCodec())
+        stack.callback(brokers.close)
+        await brokers.register()
         registry = TopicRegistry(
             resources=resources,
             ownership=ownership,
@@ -209,6 +214,8 @@ async def open_world(settings=None, clock=None, routes=every_route):
             schemas=TopicSchemas(schemas, policies),
             lookup=Lookup(resources, ownership, kept=True),
             ownership=ownership,
+            brokers=brokers,
+            peers=Peers(address, {}, tls=False),
             address=address,
             cluster="standalone",
             message_size_max=5 * 1024 * 1024,

@@ -5,69 +5,50 @@ nothing left is not named.
 """
 
 from collections.abc import Mapping
-from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from magnetar.errors import InvalidValue
 
-from .page import PAGE_BYTES_MAX, Page, Place, Scan
-from .stored import StoredMessage
+from .page import PAGE_BYTES_MAX, Place
+
+Json: TypeAlias = dict[str, Any]
 
 PARTITIONS_MAX: Final = 64
 """Partitions whose pages are merged; of a topic with more, one partition is asked for."""
 
 
-class Found(NamedTuple):
-    """A message, and the partition that has it; -1 for that of a topic without any."""
-
-    partition: int
-    message: StoredMessage
-
-
-def merged(
-    pages: Mapping[int, Page], count: int, *, backwards: bool
-) -> tuple[list[Found], dict[int, Place]]:
-    """The first ``count`` messages of all pages, and where each partition goes on."""
+def merged(pages: Mapping[int, Json], count: int, *, backwards: bool) -> Json:
+    """One page of those of partitions: the first ``count`` messages, and where each goes on."""
     found = sorted(
-        chain.from_iterable(
-            [Found(partition, each) for each in page.messages] for partition, page in pages.items()
-        ),
-        key=lambda each: each.message.publish_time_ms,
+        ((index, each) for index, page in pages.items() for each in page["messages"]),
+        key=lambda each: int(each[1]["publishTime"]),
         reverse=backwards,
     )
     taken, size = 0, 0
-    for each in found[:count]:
-        size += each.message.size
+    for _, message in found[:count]:
+        size += message["size"]
         if taken and size > PAGE_BYTES_MAX:
             break
         taken += 1
-    places = {partition: page.next for partition, page in pages.items() if page.next is not None}
-    left: dict[int, Place] = {}
-    for partition, message in found[taken:]:
-        left.setdefault(partition, Place(*message.id))
-    return found[:taken], places | left
+    left: dict[int, str] = {}
+    for index, message in found[taken:]:
+        left.setdefault(index, _place_text(message["id"]))
+    places = {index: page["next"] for index, page in pages.items() if page["next"]} | left
+    scans = [page["scanned"] for page in pages.values()]
+    ends = {
+        "first": next((each["first"] for each in scans if each["first"]), None),
+        "last": next((each["last"] for each in reversed(scans) if each["last"]), None),
+    }
+    sums = {key: sum(each[key] for each in scans) for key in ("entries", "messages", "bytes")}
+    return {
+        "messages": [message for _, message in found[:taken]],
+        "next": ",".join(f"{index}={place}" for index, place in sorted(places.items())) or None,
+        "scanned": {**sums, "complete": not places, **ends},
+    }
 
 
-def scanned(pages: Mapping[int, Page]) -> Scan:
-    """How far was looked in all of them."""
-    total = Scan()
-    for page in pages.values():
-        scan = page.scan
-        total.entries += scan.entries
-        total.messages += scan.messages
-        total.bytes += scan.bytes
-        total.first = total.first or scan.first
-        total.last = scan.last or total.last
-    return total
-
-
-def token(places: Mapping[int, Place]) -> str | None:
-    """Where to go on, as text; None where nothing is left."""
-    if not places:
-        return None
-    if -1 in places:
-        return str(places[-1])
-    return ",".join(f"{partition}={place}" for partition, place in sorted(places.items()))
+def _place_text(sent: Json) -> str:
+    return str(Place(sent["ledgerId"], sent["entryId"], sent["batchIndex"]))
 
 
 def places_of(text: str) -> dict[int, Place]:

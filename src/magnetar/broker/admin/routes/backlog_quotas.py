@@ -81,6 +81,17 @@ def _json(quota: BacklogQuota) -> dict[str, Any]:
 def routes() -> Iterator[Route]:
     for scope in (NAMESPACE, *TOPICS):
         one = f"{scope.path}/backlogQuota"
-        yield Route("GET", f"{one}Map", partial(get, scope), access=Access.TENANT_ADMIN)
-        yield Route("POST", one, partial(change, scope), takes=(JSON,), access=Access.TENANT_ADMIN)
-        yield Route("DELETE", one, partial(remove, scope), access=Access.TENANT_ADMIN)
+        yield Route(
+            "GET", f"{one}Map", partial(get, scope), access=Access.TENANT_ADMIN, about=scope.about
+        )
+        yield Route(
+            "POST",
+            one,
+            partial(change, scope),
+            takes=(JSON,),
+            access=Access.TENANT_ADMIN,
+            about=scope.about,
+        )
+        yield Route(
+            "DELETE", one, partial(remove, scope), access=Access.TENANT_ADMIN, about=scope.about
+        )

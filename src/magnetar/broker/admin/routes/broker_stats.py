@@ -50,9 +50,9 @@ async def beans(_admin: AdminServices, _request: Request) -> Reply:
 async def topics(admin: AdminServices, _: Request) -> Reply:
     """The stats of all open topics, by namespace, bundle and domain."""
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
-    for count, name in enumerate(list(admin.topics.loaded), start=1):
+    for count, (name, topic) in enumerate(list(admin.topics.loaded.items()), start=1):
         try:
-            stats = await topic_shown(admin, name, _WANTED, last_minute(admin))
+            stats = await topic_shown(admin, topic, _WANTED, last_minute(admin))
         except MagnetarError:
             continue  # It was deleted meanwhile, or its log cannot be read.
         bundles = found.setdefault(str(name.namespace), {})

@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import OfBroker
 from magnetar.broker.admin.services import AdminServices
-from magnetar.errors import MagnetarError, NotAllowed, NotFound
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown, text
 from magnetar.rest.router import ANY, Query, Route, not_found, reads
@@ -23,7 +23,7 @@ _STORES: Final = (
 
 
 async def names(admin: AdminServices, _: Request) -> Reply:
-    return shown([admin.broker_id])
+    return shown([each.name for each in await admin.owners.brokers.all()])
 
 
 async def names_in(admin: AdminServices, request: Request) -> Reply:
@@ -31,10 +31,8 @@ async def names_in(admin: AdminServices, request: Request) -> Reply:
     return await names(admin, request)
 
 
-async def owned(admin: AdminServices, request: Request) -> Reply:
+async def owned(admin: AdminServices, _request: Request) -> Reply:
     """The bundles that a broker serves."""
-    if unquote(request.segments["broker"]) != admin.broker_id:
-        raise NotFound(f"Broker id '{request.segments['broker']}' not found in available brokers.")
     return shown(dict.fromkeys(map(str, admin.ownership.bundles), _OWNED))
 
 
@@ -54,7 +52,8 @@ async def shutdown(admin: AdminServices, _: Request) -> Reply:
 
 
 async def leader(admin: AdminServices, _: Request) -> Reply:
-    return shown({"serviceUrl": admin.address.web_url, "brokerId": admin.broker_id})
+    found = await admin.owners.brokers.leader()
+    return shown({"serviceUrl": found.web_url, "brokerId": found.name})
 
 
 @reads(Query("topicVersion"))
@@ -112,6 +111,7 @@ ROUTES: Final = (
         "/admin/v2/brokers/{cluster}/{broker}/ownedNamespaces",
         owned,
         access=Access.SUPERUSER,
+        about=OfBroker(),
     ),
     Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
     Route("GET", "/status.html", status, gives=ANY, access=Access.PUBLIC),

@@ -3,6 +3,7 @@
 from typing import Final
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import OfBundle, OfBundles
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import InvalidName, NotFound
 from magnetar.model.bundles import Bundle, halved, halved_by_count, hash_of, split_where
@@ -19,19 +20,6 @@ _BY_LOAD: Final = "flow_or_qps_equally_divide"
 _ALGORITHMS: Final = (_HALVES, _BY_TOPICS, _AT_PLACES, _BY_LOAD)
 
 
-async def bundle_of(admin: AdminServices, request: Request, *, owned: bool = False) -> Bundle:
-    """The bundle of a path. Raises NamespaceNotFound, InvalidValue.
-
-    ``owned``: it must be one that is served here; else it is a Rejection.
-    """
-    namespace = arguments.namespace(request)
-    record = await admin.resources.require_namespace(namespace)
-    bundle = record.bundles.named(request.segments["bundle"], namespace)
-    if owned and not admin.ownership.owns(bundle):
-        raise Rejection(412, f"Failed to find ownership for ServiceUnit:{bundle}")
-    return bundle
-
-
 async def topics_in(admin: AdminServices, bundle: Bundle) -> list[TopicName]:
     """The topics of a bundle that exist, partitions one by one."""
     return [
@@ -43,15 +31,8 @@ async def topics_in(admin: AdminServices, bundle: Bundle) -> list[TopicName]:
 
 
 @reads(Query("splitAlgorithmName"), Query("unload", "boolean"))
-async def split(admin: AdminServices, request: Request) -> Reply:
+async def split(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
     algorithm = request.query.get("splitAlgorithmName", _HALVES)
-    if algorithm not in _ALGORITHMS:
-        raise Rejection(
-            412,
-            "Unsupported namespace bundle split algorithm, supported algorithms are "
-            f"[{', '.join(_ALGORITHMS)}]",
-        )
-    bundle = await bundle_of(admin, request)
     boundaries = sorted(await _boundaries(admin, request, bundle, algorithm))
     if boundaries:
         parts = bundle.split_at(boundaries)
@@ -61,6 +42,15 @@ async def split(admin: AdminServices, request: Request) -> Reply:
         for part in parts if request.flag("unload") else ():
             await admin.topics.unload_bundle(part)
     return done()
+
+
+def _check_algorithm(request: Request) -> None:
+    if request.query.get("splitAlgorithmName", _HALVES) not in _ALGORITHMS:
+        raise Rejection(
+            412,
+            "Unsupported namespace bundle split algorithm, supported algorithms are "
+            f"[{', '.join(_ALGORITHMS)}]",
+        )
 
 
 async def _boundaries(
@@ -91,33 +81,28 @@ def _no_load(algorithm: str) -> Rejection:
 
 
 @reads(Query("destinationBroker"))
-async def unload(admin: AdminServices, request: Request) -> Reply:
-    """Close the topics of a bundle; clients look them up again."""
-    if request.query.get("destinationBroker") not in (None, "", admin.broker_id):
-        raise NotFound(f"There is no broker beside {admin.broker_id} to unload to")
-    await admin.topics.unload_bundle(await bundle_of(admin, request))
+async def unload(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
+    """Close the topics of a bundle; clients look them up again, at another broker if that is said.
+
+    A bundle that nobody serves stays so.
+    """
+    name = request.query.get("destinationBroker")
+    to = await admin.owners.brokers.get(name) if name else None
+    if name and to is None:
+        raise NotFound(f"There is no broker {name} to unload to")
+    await admin.topics.unload_bundle(bundle, to)
     return done()
 
 
-async def unload_namespace(admin: AdminServices, request: Request) -> Reply:
-    namespace = arguments.namespace(request)
-    record = await admin.resources.require_namespace(namespace)
-    for bundle in record.bundles.of(namespace):
-        await admin.topics.unload_bundle(bundle)
-    return done()
-
-
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: AdminServices, _request: Request, bundle: Bundle) -> Reply:
     """Serve an empty bundle no more."""
-    bundle = await bundle_of(admin, request, owned=True)
     if await topics_in(admin, bundle):
         raise Rejection(409, "Cannot delete non empty bundle")
     await admin.topics.unload_bundle(bundle)
     return done()
 
 
-async def hash_positions(admin: AdminServices, request: Request) -> Reply:
-    bundle = await bundle_of(admin, request, owned=True)
+async def hash_positions(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
     topics = await topics_in(admin, bundle)
     if "topics" in request.query:
         topics = [name for name in topics if name in _named(request.query["topics"])]
@@ -140,10 +125,30 @@ def _named(text: str) -> set[TopicName]:
 
 _NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 _ONE = f"{_NAMESPACE}/{{bundle}}"
+_ANY: Final = OfBundle(unserved=True)
 ROUTES: Final = (
-    Route("PUT", f"{_NAMESPACE}/unload", unload_namespace, access=Access.SUPERUSER),
-    Route("PUT", f"{_ONE}/unload", unload, access=Access.SUPERUSER),
-    Route("PUT", f"{_ONE}/split", split, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
-    Route("GET", f"{_ONE}/topicHashPositions", hash_positions, access=Access.TENANT_ADMIN),
+    Route(
+        "PUT",
+        f"{_NAMESPACE}/unload",
+        unload,
+        access=Access.SUPERUSER,
+        about=OfBundles(served=True),
+    ),
+    Route("PUT", f"{_ONE}/unload", unload, access=Access.SUPERUSER, about=_ANY),
+    Route(
+        "PUT",
+        f"{_ONE}/split",
+        split,
+        takes=(JSON,),
+        access=Access.SUPERUSER,
+        about=OfBundle(unserved=True, check=_check_algorithm),
+    ),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN, about=OfBundle()),
+    Route(
+        "GET",
+        f"{_ONE}/topicHashPositions",
+        hash_positions,
+        access=Access.TENANT_ADMIN,
+        about=OfBundle(),
+    ),
 )

@@ -5,7 +5,9 @@ from itertools import islice
 from typing import Any, Final
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import Answers, OfPartitions, OfTopic, by_name
 from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
+from magnetar.broker.admin.routes.subscriptions import found_in
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.diagnosis.diagnosis import diagnose
@@ -17,8 +19,8 @@ from magnetar.broker.topics.diagnosis.subscription_view import (
     subscription_view,
 )
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import Topic, storing
-from magnetar.errors import MagnetarError, SubscriptionNotFound
+from magnetar.broker.topics.topic import StoredTopic, Topic
+from magnetar.errors import MagnetarError
 from magnetar.model.names import TopicName
 from magnetar.model.policies import NO_POLICIES
 from magnetar.model.position import Position
@@ -30,17 +32,25 @@ RANGES_SHOWN_MAX: Final = 1000
 """Acknowledged ranges of a cursor that are shown: enough to be drawn."""
 
 
-async def diagnosis(admin: AdminServices, request: Request) -> Reply:
+async def diagnosis(admin: AdminServices, request: Request, topic: Topic) -> Reply:
     """Of a partitioned topic: of each partition that has the subscription, the worst first."""
-    name, asked = arguments.subscription(request), arguments.topic(request)
-    partitions = await admin.access.created_partitions(asked)
-    if not partitions:
-        return shown(await _diagnosis(admin, asked, name))
-    found = []
-    for partition in partitions:
-        topic = await admin.access.open(partition)
-        if name in topic.subscriptions:
-            found.append(await _diagnosis(admin, partition, name))
+    facts = await _facts(admin, topic, found_in(topic, request))
+    findings = diagnose(facts)
+    return shown(
+        {
+            "topic": str(topic.name),
+            "subscription": facts.view.name,
+            "severity": findings[0].severity.value,
+            "summary": findings[0].text,
+            "msgBacklog": facts.view.backlog,
+            "findings": [_finding_json(each) for each in findings],
+        }
+    )
+
+
+def _worst_first(request: Request, answers: Answers) -> Reply:
+    asked, name = arguments.topic(request), arguments.subscription(request)
+    found = list(by_name(answers).values())
     if not found:
         raise no_subscription(name, asked)
     found.sort(key=lambda each: _SEVERITIES.index(each["severity"]))
@@ -48,33 +58,9 @@ async def diagnosis(admin: AdminServices, request: Request) -> Reply:
     return shown({"topic": str(asked), "subscription": name, **worst, "partitions": found})
 
 
-async def cursor(admin: AdminServices, request: Request) -> Reply:
-    name, asked = arguments.subscription(request), arguments.topic(request)
-    topic = storing(await admin.access.open(asked))
-    subscription = _subscription(topic, asked, name)
-    return shown(_cursor_json(asked, subscription_view(topic, subscription, admin.clock.now())))
-
-
-async def _diagnosis(admin: AdminServices, asked: TopicName, name: str) -> dict[str, Any]:
-    topic = await admin.access.open(asked)
-    subscription = _subscription(topic, asked, name)
-    facts = await _facts(admin, topic, subscription)
-    findings = diagnose(facts)
-    return {
-        "topic": str(asked),
-        "subscription": name,
-        "severity": findings[0].severity.value,
-        "summary": findings[0].text,
-        "msgBacklog": facts.view.backlog,
-        "findings": [_finding_json(each) for each in findings],
-    }
-
-
-def _subscription(topic: Topic, asked: TopicName, name: str) -> Subscription:
-    subscription = topic.subscriptions.get(name)
-    if subscription is None:
-        raise SubscriptionNotFound(str(no_subscription(name, asked)))
-    return subscription
+async def cursor(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+    view = subscription_view(topic, found_in(topic, request), admin.clock.now())
+    return shown(_cursor_json(topic.name, view))
 
 
 async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription) -> Facts:
@@ -179,9 +165,19 @@ _SUBSCRIPTION: Final = "{tenant}/{namespace}/{topic}/subscription/{subscription}
 ROUTES: Final = (
     *(
         Route(
-            "GET", f"/admin/v2/{domain}/{_SUBSCRIPTION}/diagnosis", diagnosis, access=Access.CONSUME
+            "GET",
+            f"/admin/v2/{domain}/{_SUBSCRIPTION}/diagnosis",
+            diagnosis,
+            access=Access.CONSUME,
+            about=OfPartitions(_worst_first),
         )
         for domain in ("persistent", "non-persistent")
     ),
-    Route("GET", f"/admin/v2/persistent/{_SUBSCRIPTION}/cursor", cursor, access=Access.CONSUME),
+    Route(
+        "GET",
+        f"/admin/v2/persistent/{_SUBSCRIPTION}/cursor",
+        cursor,
+        access=Access.CONSUME,
+        about=OfTopic(),
+    ),
 )

@@ -3,10 +3,11 @@
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned, topics_of
+from magnetar.broker.admin.owners import OfPartitions, OfTopic
+from magnetar.broker.admin.routes.subscriptions import found_in, where_found
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import Topic, storing
+from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done
@@ -16,37 +17,31 @@ SMALL_BACKLOG: Final = 1_000
 """Consumers who are there will read so few entries soon: nothing expires unless it is too old."""
 
 
-async def expire(admin: AdminServices, request: Request) -> Reply:
+async def expire(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Messages of a subscription that were published so many seconds ago, or earlier."""
-    seconds = arguments.integer(request, "seconds", bits=32)
-    for topic, subscription in await found_in(admin, request):
-        await _expire(admin, topic, subscription, seconds)
+    seconds = arguments.integer(request, "seconds")
+    await _expire(admin, topic, found_in(topic, request), seconds)
     return done()
 
 
-async def expire_all(admin: AdminServices, request: Request) -> Reply:
+async def expire_all(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """The same of all durable subscriptions; what is refused for one is done for the others."""
-    seconds = arguments.integer(request, "seconds", bits=32)
+    seconds = arguments.integer(request, "seconds")
     refusals = []
-    for topic in await topics_of(admin, arguments.topic(request)):
-        for subscription in [each for each in topic.subscriptions.values() if each.durable]:
-            try:
-                await _expire(admin, topic, subscription, seconds)
-            except Rejection as refusal:
-                refusals.append(refusal)
+    for subscription in [each for each in topic.subscriptions.values() if each.durable]:
+        try:
+            await _expire(admin, topic, subscription, seconds)
+        except Rejection as refusal:
+            refusals.append(refusal)
     if refusals:
         raise refusals[0]
     return done()
 
 
-async def expire_to_message(admin: AdminServices, request: Request) -> Reply:
+async def expire_to_message(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Messages up to one, with it. ``excluded`` means the next one, too, as in Pulsar."""
-    at = arguments.place_to_go(request)
-    await refuse_partitioned(
-        admin, request, "Expire message at position is not supported for partitioned-topic"
-    )
-    [(topic, subscription)] = await found_in(admin, request)
-    if not storing(topic).upkeep.expire_to(subscription, at.message.position, excluded=at.excluded):
+    at, subscription = arguments.place_to_go(request), found_in(topic, request)
+    if not topic.upkeep.expire_to(subscription, at.message.position, excluded=at.excluded):
         raise Rejection(
             409,
             f"Expire message by position not issued on topic {topic.name} for subscription "
@@ -57,13 +52,13 @@ async def expire_to_message(admin: AdminServices, request: Request) -> Reply:
 
 
 async def _expire(
-    admin: AdminServices, topic: Topic, subscription: Subscription, seconds: int
+    admin: AdminServices, topic: StoredTopic, subscription: Subscription, seconds: int
 ) -> None:
     """As in Pulsar, no message is 0 seconds old. Raises Rejection where nothing can expire."""
     expired = 0
     if seconds and subscription.backlog:
         before_ms = admin.clock.wall_ms() - seconds * 1000
-        expired = await storing(topic).upkeep.expire(subscription, before_ms)
+        expired = await topic.upkeep.expire(subscription, before_ms)
     near_the_end = bool(subscription.consumers) and subscription.backlog < SMALL_BACKLOG
     if not expired and (near_the_end or not subscription.backlog):
         raise Rejection(
@@ -78,12 +73,26 @@ async def _expire(
 _TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 _ONE = f"{_TOPIC}/subscription/{{subscription}}/expireMessages"
 ROUTES: Final = (
-    Route("POST", f"{_ONE}/{{seconds}}", expire, access=Access.CONSUME),
-    Route("POST", _ONE, expire_to_message, takes=(JSON,), access=Access.CONSUME),
+    Route(
+        "POST",
+        f"{_ONE}/{{seconds}}",
+        expire,
+        access=Access.CONSUME,
+        about=OfPartitions(where_found),
+    ),
+    Route(
+        "POST",
+        _ONE,
+        expire_to_message,
+        takes=(JSON,),
+        access=Access.CONSUME,
+        about=OfTopic("Expire message at position is not supported for partitioned-topic"),
+    ),
     Route(
         "POST",
         f"{_TOPIC}/all_subscription/expireMessages/{{seconds}}",
         expire_all,
         access=Access.CONSUME,
+        about=OfPartitions(),
     ),
 )

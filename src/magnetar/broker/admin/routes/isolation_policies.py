@@ -59,9 +59,10 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
 
 
 async def brokers(admin: AdminServices, request: Request) -> Reply:
-    """The brokers that a policy names, of those there are: this one, or none."""
-    found = _of_broker(await _policies(admin, request), admin.broker_id)
-    return shown([] if found is None else [found])
+    """The brokers that a policy names, of those there are."""
+    policies, there = await _policies(admin, request), await admin.owners.brokers.all()
+    found = [_of_broker(policies, each.name) for each in there]
+    return shown([each for each in found if each is not None])
 
 
 async def broker(admin: AdminServices, request: Request) -> Reply:

@@ -1,17 +1,24 @@
 """Messages as an operator looks at them; no subscription notices. Pulsar has no such routes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.messages import merged
 from magnetar.broker.admin.messages.letters import is_pending
-from magnetar.broker.admin.messages.page import COUNT_MAX, Page, Place, find_page
+from magnetar.broker.admin.messages.page import COUNT_MAX, Place, find_page
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.stored import StoredMessage, id_json
 from magnetar.broker.admin.messages.tail import Tail
 from magnetar.broker.admin.messages.wanted import Wanted, time_ms
+from magnetar.broker.admin.owners import (
+    OfOneBroker,
+    OfTopicOrRecord,
+    by_name,
+    granted,
+    of_partition,
+)
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.log.topic_log import TopicLog
@@ -74,36 +81,65 @@ def wanted_of(said: Any) -> Wanted:
     Query("subscription"),
     *_WANTED,
 )
-async def browse(admin: AdminServices, request: Request) -> Reply:
+async def browse(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
     """A page of messages; what was found, where to go on, and how far was looked."""
-    topic, asked = arguments.topic(request), Asked.of(request)
-    pages: dict[int, Page] = {}
+    asked = Asked.of(request)
+    if topic is None:
+        return shown(await _of_partitions(admin, request, asked))
+    if "=" in asked.start:
+        raise InvalidValue(f"{topic.name} has 0 partitions: {asked.start!r:.80} names others")
     async with admin.messages.reading:
-        for name, place in (await _places(admin, topic, asked)).items():
-            stored = await admin.access.open_stored(name)
-            log = stored.log
-            start = place or await place_at(log, asked.start, backwards=asked.backwards)
-            pages[name.partition_index] = await find_page(
-                log,
-                admin.clock,
-                start,
-                count=asked.count,
-                backwards=asked.backwards,
-                wanted=_taken(asked, stored),
-                may_have=asked.wanted.may_be_in,
-            )
-        found, places = merged.merged(pages, asked.count, backwards=asked.backwards)
-        showing = {
-            partition: ShownMessages(
-                topic if partition < 0 else topic.partitioned_name.partition(partition),
-                admin.schema_registry,
-            )
-            for partition in pages
-        }
-        messages = [await showing[partition].one(message) for partition, message in found]
-    return shown(
-        {"messages": messages, "next": merged.token(places), "scanned": _scanned(pages, places)}
-    )
+        page = await find_page(
+            topic.log,
+            admin.clock,
+            await place_at(topic.log, asked.start, backwards=asked.backwards),
+            count=asked.count,
+            backwards=asked.backwards,
+            wanted=_taken(asked, topic),
+            may_have=asked.wanted.may_be_in,
+        )
+        messages = await ShownMessages(topic.name, admin.schema_registry).all(page.messages)
+    ends = {"first": page.scan.first, "last": page.scan.last}
+    scanned = {
+        "entries": page.scan.entries,
+        "messages": page.scan.messages,
+        "bytes": page.scan.bytes,
+        "complete": page.next is None,
+        **{
+            name: message and {"id": id_json(message, -1), "publishTime": message.publish_time_ms}
+            for name, message in ends.items()
+        },
+    }
+    going_on = None if page.next is None else str(page.next)
+    return shown({"messages": messages, "next": going_on, "scanned": scanned})
+
+
+async def _of_partitions(admin: AdminServices, request: Request, asked: Asked) -> dict[str, Any]:
+    """The pages of all partitions as one. Raises Rejection, InvalidValue, NotAllowed."""
+    topic = arguments.topic(request)
+    count = await admin.resources.partitions(topic)
+    places: dict[int, str] = {}
+    if "=" in asked.start:
+        places = {index: str(place) for index, place in merged.places_of(asked.start).items()}
+        if not (places.keys() <= set(range(count))):
+            raise InvalidValue(f"{topic} has {count} partitions: {asked.start!r:.80} names others")
+    elif count > merged.PARTITIONS_MAX:
+        raise NotAllowed(
+            f"{topic} has {count} partitions, of which {merged.PARTITIONS_MAX} are looked at "
+            f"together: ask for one, as {topic.partition(0)}"
+        )
+    names = list(map(topic.partition, places)) or await admin.owners.partitions(topic)
+
+    def page(name: TopicName) -> Request:
+        start = places.get(name.partition_index, asked.start)
+        query = {**request.query, "from": start, "backwards": str(asked.backwards).lower()}
+        return replace(of_partition(request, name), query=query)
+
+    answers = await admin.owners.ask_all(names, page)
+    if answers and not granted(answers) and asked.subscription:
+        raise no_subscription(asked.subscription, topic)
+    pages = {TopicName.parse(name).partition_index: each for name, each in by_name(answers).items()}
+    return merged.merged(pages, asked.count, backwards=asked.backwards)
 
 
 def _taken(asked: Asked, topic: StoredTopic) -> Callable[[StoredMessage], bool]:
@@ -126,7 +162,7 @@ async def tail(admin: AdminServices, request: Request) -> Reply:
     """What is published from now on, as server-sent events; ``filter`` and ``key`` as of a page."""
     topic, wanted = arguments.topic(request), wanted_of(request.query)
     for name in await admin.access.created_partitions(topic) or [topic]:
-        await admin.access.open_stored(name)  # Whoever misspells it is told at once.
+        await admin.access.open(name)  # Whoever misspells it is told at once.
     names = await admin.access.partitions(topic) or [topic]
 
     def logs() -> dict[TopicName, TopicLog]:
@@ -160,43 +196,8 @@ async def place_at(log: TopicLog, start: str, *, backwards: bool) -> Place:
     return Place(*(log.back(behind, 1) if behind > log.first else EARLIEST))
 
 
-async def _places(
-    admin: AdminServices, topic: TopicName, asked: Asked
-) -> dict[TopicName, Place | None]:
-    """The topic, or its partitions, and where to begin in each; None: at what was asked."""
-    count = await admin.resources.partitions(topic)
-    if "=" in asked.start:
-        places = merged.places_of(asked.start)
-        if not (places.keys() <= set(range(count))):
-            raise InvalidValue(f"{topic} has {count} partitions: {asked.start!r:.80} names others")
-        return {topic.partition(index): place for index, place in places.items()}
-    if not count:
-        return {topic: None}
-    if count > merged.PARTITIONS_MAX:
-        raise NotAllowed(
-            f"{topic} has {count} partitions, of which {merged.PARTITIONS_MAX} are looked at "
-            f"together: ask for one, as {topic.partition(0)}"
-        )
-    return dict.fromkeys(await admin.access.created_partitions(topic))
-
-
-def _scanned(pages: dict[int, Page], places: dict[int, Place]) -> dict[str, Any]:
-    total = merged.scanned(pages)
-    ends = {"first": total.first, "last": total.last}
-    return {
-        "entries": total.entries,
-        "messages": total.messages,
-        "bytes": total.bytes,
-        "complete": not places,
-        **{
-            name: message and {"id": id_json(message, -1), "publishTime": message.publish_time_ms}
-            for name, message in ends.items()
-        },
-    }
-
-
 _ALL: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/messages"
 ROUTES: Final = (
-    Route("GET", _ALL, browse, access=Access.CONSUME),
-    Route("GET", f"{_ALL}/tail", tail, gives=ANY, access=Access.CONSUME),
+    Route("GET", _ALL, browse, access=Access.CONSUME, about=OfTopicOrRecord()),
+    Route("GET", f"{_ALL}/tail", tail, gives=ANY, access=Access.CONSUME, about=OfOneBroker()),
 )

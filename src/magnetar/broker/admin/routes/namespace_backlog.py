@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.routes.bundles import bundle_of, topics_in
-from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.owners import OfBundle, OfBundles
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.topics.topic import StoredTopic
+from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
+from magnetar.model.bundles import Bundle
 from magnetar.model.names import PERSISTENT
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -16,11 +16,11 @@ from magnetar.rest.exchange import Reply, Request, done
 from magnetar.rest.router import Route
 
 
-async def clear(admin: AdminServices, request: Request) -> Reply:
+async def clear(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
     """Acknowledge everything, for one subscription name or for all subscriptions."""
     only = arguments.subscription(request) if "subscription" in request.segments else None
     found, topics = only is None, 0
-    async for topic in _topics(admin, request):
+    async for topic in _topics(admin, bundle):
         topics += 1
         for subscription in list(topic.subscriptions.values()):
             if only in (None, subscription.name):
@@ -33,10 +33,10 @@ async def clear(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def unsubscribe(admin: AdminServices, request: Request) -> Reply:
+async def unsubscribe(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
     """Delete the subscriptions of a name that no consumer is connected to."""
     name, busy = arguments.subscription(request), []
-    async for topic in _topics(admin, request):
+    async for topic in _topics(admin, bundle):
         subscription = topic.subscriptions.get(name)
         if subscription is None:
             continue
@@ -53,25 +53,20 @@ async def unsubscribe(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def _topics(admin: AdminServices, request: Request) -> AsyncIterator[StoredTopic]:
-    """The persistent topics, opened one after the other."""
-    if "bundle" in request.segments:
-        names = await topics_in(admin, await bundle_of(admin, request, owned=True))
-    else:
-        await existing(admin, request)
-        names = await admin.resources.topics(arguments.namespace(request), PERSISTENT)
-    chosen = [name for name in names if name.persistent]
-    for name in chosen:
+async def _topics(admin: AdminServices, bundle: Bundle) -> AsyncIterator[StoredTopic]:
+    """The persistent topics of a bundle, opened one after the other."""
+    topics = await admin.resources.topics(bundle.namespace, PERSISTENT)
+    for name in filter(bundle.holds, topics):
         try:
-            yield await admin.access.open_stored(name)
+            yield storing(await admin.access.open(name))
         except TopicNotFound:
             continue  # It was deleted meanwhile.
 
 
 _ALL: Final = "/admin/v2/namespaces/{tenant}/{namespace}"
 ROUTES: Final = tuple(
-    Route("POST", f"{where}/{path}", handler, access=Access.NAMESPACE_CONSUME)
-    for where in (_ALL, f"{_ALL}/{{bundle}}")
+    Route("POST", f"{where}/{path}", handler, access=Access.NAMESPACE_CONSUME, about=about)
+    for where, about in ((_ALL, OfBundles()), (f"{_ALL}/{{bundle}}", OfBundle()))
     for path, handler in (
         ("clearBacklog", clear),
         ("clearBacklog/{subscription}", clear),

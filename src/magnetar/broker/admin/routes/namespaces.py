@@ -4,11 +4,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import granted
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.authorization import permissions
 from magnetar.broker.resources import NAMES_PER_TURN
 from magnetar.errors import (
     AlreadyExists,
+    Conflict,
     InvalidValue,
     NamespaceNotFound,
     NotAllowed,
@@ -49,6 +51,13 @@ async def existing(admin: AdminServices, request: Request) -> NamespacePolicies:
     return policies
 
 
+async def topics_of(admin: AdminServices, namespace: NamespaceName, domain: str) -> list[TopicName]:
+    """The topics of a namespace, wherever they are served. Raises Rejection."""
+    if domain == PERSISTENT:
+        return await admin.resources.topics(namespace, domain)
+    return await admin.owners.passing_topics(namespace)
+
+
 async def shown_names(topics: list[TopicName], request: Request) -> Reply:
     """Those that the request asks for: with system topics, or without."""
     hidden = request.flag("includeSystemTopic")
@@ -78,9 +87,7 @@ async def topics(admin: AdminServices, request: Request) -> Reply:
         raise Rejection(404, f"mode is one of {', '.join(_MODES)}, not {mode}")
     await existing(admin, request)
     namespace = arguments.namespace(request)
-    found = [
-        name for domain in _MODES[mode] for name in await admin.resources.topics(namespace, domain)
-    ]
+    found = [name for domain in _MODES[mode] for name in await topics_of(admin, namespace, domain)]
     return await shown_names(found, request)
 
 
@@ -105,8 +112,12 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
         )
     if force:
         await delete_by_force(admin, namespace)
-    else:
-        await admin.resources.delete_namespace(namespace)
+        return done()
+    if await admin.resources.namespace(namespace) and await topics_of(
+        admin, namespace, NON_PERSISTENT
+    ):
+        raise Conflict("Cannot delete non empty namespace")
+    await admin.resources.delete_namespace(namespace)
     return done()
 
 
@@ -116,12 +127,16 @@ async def delete_by_force(admin: AdminServices, namespace: NamespaceName) -> Non
     No client finds it from the beginning on, so that none creates its topics again. Raises
     NamespaceNotFound; after any other error the namespace is there again, with the topics left.
     """
+    passing = []
+    if await admin.resources.namespace(namespace):
+        passing = await topics_of(admin, namespace, NON_PERSISTENT)
     async with admin.resources.deleting_namespace(namespace):
         for domain in DOMAINS:
             for topic in await admin.resources.partitioned_topics(namespace, domain):
                 await admin.fanout.delete(topic, force=True)
-            for topic in await admin.resources.topics(namespace, domain):
-                await admin.access.delete(topic, force=True)
+        for topic in [*await admin.resources.topics(namespace, PERSISTENT), *passing]:
+            reply = await admin.owners.ask_topic(topic, "DELETE", force="true")
+            granted({topic: reply})
 
 
 async def require_place(

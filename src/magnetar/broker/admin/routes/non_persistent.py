@@ -4,26 +4,25 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.non_persistent_stats import internal_stats
+from magnetar.broker.admin.owners import AtOwner, OfBundle, OfPartitions, OfTopic, all_of
 from magnetar.broker.admin.routes import subscriptions, topic_stats, topics
-from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
+from magnetar.model.bundles import Bundle
+from magnetar.model.names import NON_PERSISTENT
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
-from magnetar.rest.router import FORCE, Handler, Route, reads
+from magnetar.rest.router import DRY_RUN, FORCE, Handler, Route, reads
 
 
-async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:
+async def names_in_bundle(admin: AdminServices, _request: Request, bundle: Bundle) -> Reply:
     """The topics of one bundle that somebody uses."""
-    policies = await existing(admin, request)
-    namespace = arguments.namespace(request)
-    bundle = policies.bundles.named(request.segments["bundle"], namespace)
-    found = await admin.resources.topics(namespace, arguments.domain(request))
+    found = await admin.resources.topics(bundle.namespace, NON_PERSISTENT)
     return shown([str(name) for name in found if bundle.holds(name)])
 
 
-@reads(FORCE)
+@reads(FORCE, DRY_RUN)
 async def delete(admin: AdminServices, request: Request) -> Reply:
     """One that nobody uses is as good as deleted."""
     topic = arguments.topic(request)
@@ -32,10 +31,10 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def get_internal(admin: AdminServices, request: Request) -> Reply:
+async def get_internal(
+    _admin: AdminServices, _request: Request, topic: NonPersistentTopic
+) -> Reply:
     """The counters of a topic that has no log."""
-    topic = await admin.access.open(arguments.topic(request))
-    assert isinstance(topic, NonPersistentTopic), "the path says so"
     return shown(internal_stats(topic.entry_count, topic.subscriptions))
 
 
@@ -60,10 +59,16 @@ _SUBSCRIPTION = f"{_ONE}/subscription/{{subscription}}"
 ROUTES: Final = (
     Route("GET", _ALL, topics.names, access=Access.NAMESPACE_TOPICS),
     Route("GET", f"{_ALL}/partitioned", topics.partitioned_names, access=Access.NAMESPACE_TOPICS),
-    Route("GET", f"{_ALL}/{{bundle}}", names_in_bundle, access=Access.NAMESPACE_TOPICS),
-    Route("PUT", _ONE, topics.create, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
-    Route("PUT", f"{_ONE}/unload", topics.unload, access=Access.TENANT_ADMIN),
+    Route(
+        "GET",
+        f"{_ALL}/{{bundle}}",
+        names_in_bundle,
+        access=Access.NAMESPACE_TOPICS,
+        about=OfBundle(unserved=True),
+    ),
+    Route("PUT", _ONE, topics.create, takes=(JSON,), access=Access.TENANT_ADMIN, about=AtOwner()),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN, about=AtOwner()),
+    Route("PUT", f"{_ONE}/unload", topics.unload, access=Access.TENANT_ADMIN, about=OfPartitions()),
     Route("GET", f"{_ONE}/partitions", topics.partitions, access=Access.LOOKUP),
     Route(
         "PUT",
@@ -80,11 +85,29 @@ ROUTES: Final = (
         access=Access.TENANT_ADMIN,
     ),
     Route("DELETE", f"{_ONE}/partitions", topics.delete_partitions, access=Access.TENANT_ADMIN),
-    Route("GET", f"{_ONE}/stats", topic_stats.get, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/partitioned-stats", topic_stats.get_partitioned, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/internalStats", get_internal, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/subscriptions", subscriptions.names, access=Access.CONSUME),
-    Route("DELETE", _SUBSCRIPTION, subscriptions.delete, access=Access.CONSUME),
+    Route("GET", f"{_ONE}/stats", topic_stats.get, access=Access.LOOKUP, about=OfTopic()),
+    Route(
+        "GET",
+        f"{_ONE}/partitioned-stats",
+        topic_stats.get_partitioned,
+        access=Access.LOOKUP,
+        about=topic_stats.BY_PARTITIONS,
+    ),
+    Route("GET", f"{_ONE}/internalStats", get_internal, access=Access.LOOKUP, about=OfTopic()),
+    Route(
+        "GET",
+        f"{_ONE}/subscriptions",
+        subscriptions.names,
+        access=Access.CONSUME,
+        about=OfPartitions(all_of),
+    ),
+    Route(
+        "DELETE",
+        _SUBSCRIPTION,
+        subscriptions.delete,
+        access=Access.CONSUME,
+        about=OfPartitions(subscriptions.deleted),
+    ),
     Route("PUT", _SUBSCRIPTION, _BY_CLIENTS, access=Access.CONSUME),
     Route(
         "POST", f"{_SUBSCRIPTION}/skip_all", _not_allowed("Skip messages"), access=Access.CONSUME

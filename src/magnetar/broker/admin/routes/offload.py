@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import OfTopic
 from magnetar.broker.admin.routes.namespaces import require_place
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.settings.setting import MIB
+from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
 from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies
@@ -53,10 +55,9 @@ _PULSARS: Final = {
 """What Pulsar shows where nobody says anything; it is about how Pulsar does it."""
 
 
-async def start(admin: AdminServices, request: Request) -> Reply:
+async def start(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Offload the ledgers before that of a message."""
     place = arguments.place_to_go(request)
-    topic = await admin.access.open_stored(arguments.topic(request))
     try:
         topic.offloading().start(place.message.position)
     except NotAllowed as error:
@@ -64,9 +65,9 @@ async def start(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def show_status(admin: AdminServices, request: Request) -> Reply:
+async def show_status(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
     """How the last offloading went, since the topic was opened."""
-    offload = (await admin.access.open_stored(arguments.topic(request))).offload
+    offload = topic.offload
     status, error, left = ProcessStatus.NOT_RUN, "", None
     if offload is not None:
         status, error = offload.status, offload.last_error
@@ -154,14 +155,23 @@ async def _set_older(
 
 def routes() -> Iterator[Route]:
     one = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/offload"
-    yield Route("PUT", one, start, takes=(JSON,), access=Access.TENANT_ADMIN)
-    yield Route("GET", one, show_status, access=Access.TENANT_ADMIN)
+    yield Route("PUT", one, start, takes=(JSON,), access=Access.TENANT_ADMIN, about=OfTopic())
+    yield Route("GET", one, show_status, access=Access.TENANT_ADMIN, about=OfTopic())
     for scope in (NAMESPACE, *TOPICS):
         path = f"{scope.path}/offloadPolicies"
-        yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN)
-        yield Route("POST", path, partial(change, scope), takes=(JSON,), access=Access.TENANT_ADMIN)
+        yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN, about=scope.about)
+        yield Route(
+            "POST",
+            path,
+            partial(change, scope),
+            takes=(JSON,),
+            access=Access.TENANT_ADMIN,
+            about=scope.about,
+        )
         removed = f"{scope.path}/removeOffloadPolicies" if scope is NAMESPACE else path
-        yield Route("DELETE", removed, partial(remove, scope), access=Access.TENANT_ADMIN)
+        yield Route(
+            "DELETE", removed, partial(remove, scope), access=Access.TENANT_ADMIN, about=scope.about
+        )
     for older in _OLDER:
         path = f"{NAMESPACE.path}/{older.path}"
         yield Route("GET", path, partial(get_older, older), access=Access.TENANT_ADMIN)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.events import INTERVAL_S_MAX
 from magnetar.broker.admin.overview import Sight
+from magnetar.broker.admin.owners import by_name, granted
 from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.routes.rights import may_see
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
@@ -54,9 +55,18 @@ async def _live(admin: AdminServices, topic: TopicName, now: float) -> dict[str,
         return rates.of(str(name))
 
     wanted = Wanted(publishers=admin.metrics.publishers)
-    if await admin.access.partitions(topic):
-        return await partitioned_shown(admin, topic, wanted, rates_of, each=True)
-    return await topic_shown(admin, topic, wanted, rates_of)
+    partitions = await admin.owners.partitions(topic)
+    parts = {}
+    for name in partitions or [topic]:
+        if name in admin.topics.loaded:
+            parts[str(name)] = await topic_shown(admin, admin.topics.loaded[name], wanted, rates_of)
+        else:  # Elsewhere, or opened for this: with the rates of the last minute.
+            reply = await admin.owners.ask_topic(name, "GET", "/stats")
+            granted({name: reply}, but=404 if partitions else 0)
+            parts |= by_name({name: reply})
+    if not partitions:
+        return parts[str(topic)]
+    return await partitioned_shown(admin, topic, parts, each=True)
 
 
 def _topic(request: Request) -> TopicName | None:

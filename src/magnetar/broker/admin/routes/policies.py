@@ -139,6 +139,7 @@ def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
             access=Access.TENANT_ADMIN,
             query=(*query, APPLIED) if at.applies else query,
             answer=row.kind,
+            about=scope.about,
         )
         yield Route(
             at.method,
@@ -148,10 +149,11 @@ def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
             access=access,
             query=(*query, Query(at.parameter, "integer")) if at.parameter else query,
             body=row.kind,
+            about=scope.about,
         )
         if at.removable:
             removing = partial(remove, scope, row, at)
-            yield Route("DELETE", path, removing, access=access, query=query)
+            yield Route("DELETE", path, removing, access=access, query=query, about=scope.about)
 
 
 def _routes() -> Iterator[Route]:
@@ -164,7 +166,8 @@ def _routes() -> Iterator[Route]:
     for topics in TOPICS:
         yield from subscription_dispatch_rate.routes(topics)
         path = f"{topics.path}/policies"
-        yield Route("DELETE", path, partial(remove_all, topics), access=Access.TENANT_ADMIN)
+        removing = partial(remove_all, topics)
+        yield Route("DELETE", path, removing, access=Access.TENANT_ADMIN, about=topics.about)
 
 
 ROUTES: Final = tuple(_routes())

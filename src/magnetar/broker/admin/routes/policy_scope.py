@@ -2,6 +2,7 @@
 
 from typing import Any, Final, Protocol
 
+from magnetar.broker.admin.owners import AtOwner
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import TopicNotFound
@@ -21,6 +22,8 @@ class PolicyScope(Protocol):
     path: str
     query: tuple[Query, ...]
     """What all of these read from the query."""
+    about: AtOwner | None
+    """Non-persistent topics are known to their owners alone."""
 
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         """What is set here. Raises NamespaceNotFound, TopicNotFound."""
@@ -39,6 +42,7 @@ class NamespaceScope:
     level = Level.NAMESPACE
     path = "/admin/v2/namespaces/{tenant}/{namespace}"
     query: tuple[Query, ...] = ()
+    about: AtOwner | None = None
 
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         return (await existing(admin, request)).policies
@@ -56,7 +60,7 @@ class TopicScope:
 
     def __init__(self, domain: str) -> None:
         self.path = f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}"
-        self._domain = domain
+        self.about = None if domain == PERSISTENT else AtOwner()
 
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         topic = await self.topic(admin, request)
@@ -65,16 +69,16 @@ class TopicScope:
         return found or NO_POLICIES
 
     async def combined(self, admin: AdminServices, request: Request) -> Combined:
-        return await admin.policies.combined_of(arguments.topic(request, self._domain))
+        return await admin.policies.combined_of(arguments.topic(request))
 
     async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
-        topic = arguments.topic(request, self._domain)
+        topic = arguments.topic(request)
         is_global = request.flag("isGlobal")
         await admin.policies.change_topic(topic, is_global=is_global, **changed)
 
     async def topic(self, admin: AdminServices, request: Request) -> TopicName:
         """The topic of a request, which must exist and may be partitioned."""
-        topic = arguments.topic(request, self._domain)
+        topic = arguments.topic(request)
         if not admin.policies.topic_level:
             raise Rejection(
                 405,

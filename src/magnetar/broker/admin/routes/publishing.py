@@ -6,6 +6,7 @@ What is published goes the way of every producer: schema, deduplication, limits,
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.outgoing import Outgoing, Reading
 from magnetar.broker.admin.messages.publishing import Outcome, Publisher
+from magnetar.broker.admin.owners import AtOwner, of_partition, reason_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import InvalidValue, MagnetarError, MessageTooLarge, NotAllowed
 from magnetar.model.hashing import java_string_hash
@@ -32,42 +34,85 @@ async def publish(admin: AdminServices, request: Request) -> Reply:
     """Publish messages; their ids when they are durable, in their order."""
     topic, sent = arguments.topic(request), _sent(request, _FIELDS)
     schema, version = await _schema(admin, topic)
-    messages = await _read(schema, sent.get("messages"))
-    results = await _published(admin, topic, messages, version, sent.get("producerName"))
-    errors = [each for _, each in results if isinstance(each, MagnetarError)]
-    if len(errors) == len(results):
+    messages = await _read(admin, schema, sent.get("messages"))
+    count = await admin.creation.partitions(topic, create=True)
+    if count:
+        found = await _by_partitions(admin, request, sent, messages, count=count, results="results")
+        results = [_refused(each) if isinstance(each, Reply) else each for each in found]
+        if all(isinstance(each, Reply) for each in found):
+            raise Rejection(results[0]["status"], results[0]["reason"])
+        return shown({"results": results})
+    outcomes = await _published(admin, topic, messages, version, sent.get("producerName"))
+    errors = [each for each in outcomes if isinstance(each, MagnetarError)]
+    if len(errors) == len(outcomes):
         raise errors[0]
-    return shown({"results": [_shown(name, each) for name, each in results]})
+    return shown({"results": [_shown(topic, each) for each in outcomes]})
 
 
 async def publish_as_pulsar(admin: AdminServices, request: Request) -> Reply:
     """The same in the words of Pulsar's REST producer: payloads are text, or JSON in a text."""
-    topic, sent = arguments.topic(request, "persistent"), _sent(request, _PULSAR_FIELDS)
+    topic, sent = arguments.topic(request), _sent(request, _PULSAR_FIELDS)
     schema, version = await _schema(admin, topic, sent.get("valueSchema"))
     found = sent.get("messages")
     messages = [_of_pulsar(each, schema) for each in found] if isinstance(found, list) else found
-    outgoing = await _read(schema, messages)
-    results = await _published(admin, topic, outgoing, version, sent.get("producerName"))
+    outgoing = await _read(admin, schema, messages)
     number = 0 if version is None else version
-    return shown(
-        {
-            "messagePublishResults": [
-                {
-                    "messageId": f"{each.ledger_id}:{each.entry_id}:{name.partition_index}",
-                    "errorCode": 0,
-                    "schemaVersion": number,
-                }
-                if not isinstance(each, MagnetarError | None)
-                else {
-                    "errorCode": 0 if each is None else status_of(each),
-                    "error": str(each or "It was stored before"),
-                    "schemaVersion": number,
-                }
-                for name, each in results
-            ],
-            "schemaVersion": number,
-        }
-    )
+    count = await admin.creation.partitions(topic, create=True)
+    if count:
+        results = [
+            _pulsar_error(reason_of(each), each.status, number) if isinstance(each, Reply) else each
+            for each in await _by_partitions(
+                admin, request, sent, outgoing, count=count, results="messagePublishResults"
+            )
+        ]
+    else:
+        outcomes = await _published(admin, topic, outgoing, version, sent.get("producerName"))
+        results = [_shown_to_pulsar(topic, each, number) for each in outcomes]
+    return shown({"messagePublishResults": results, "schemaVersion": number})
+
+
+async def _by_partitions(
+    admin: AdminServices,
+    request: Request,
+    sent: dict[str, Any],
+    messages: Sequence[Outgoing],
+    *,
+    count: int,
+    results: str,
+) -> list[Any]:
+    """What the brokers of the partitions said of each message, or their refusal to all of them."""
+    topic = arguments.topic(request)
+    if any(each.sequence_id is not None for each in messages):
+        raise NotAllowed(f"{topic} is partitioned: send sequence ids to one of its partitions")
+    names = [_partition_of(topic, each, index, count) for index, each in enumerate(messages)]
+    found: list[Any] = [None] * len(names)
+    for name in dict.fromkeys(names):
+        chosen = [index for index, each in enumerate(names) if each == name]
+        part = {**sent, "messages": [sent["messages"][index] for index in chosen]}
+        asked = replace(of_partition(request, name), body=json.dumps(part).encode())
+        reply = await admin.owners.ask(name, asked)
+        refused = reply.status >= 400
+        said = [reply] * len(chosen) if refused else json.loads(reply.body)[results]
+        for index, each in zip(chosen, said, strict=True):
+            found[index] = each
+    return found
+
+
+def _refused(reply: Reply) -> dict[str, Any]:
+    return {"reason": reason_of(reply), "status": reply.status}
+
+
+def _shown_to_pulsar(topic: TopicName, outcome: Outcome, version: int) -> dict[str, Any]:
+    if isinstance(outcome, MagnetarError):
+        return _pulsar_error(str(outcome), status_of(outcome), version)
+    if outcome is None:
+        return _pulsar_error("It was stored before", 0, version)
+    place = f"{outcome.ledger_id}:{outcome.entry_id}:{topic.partition_index}"
+    return {"messageId": place, "errorCode": 0, "schemaVersion": version}
+
+
+def _pulsar_error(text: str, code: int, version: int) -> dict[str, Any]:
+    return {"errorCode": code, "error": text, "schemaVersion": version}
 
 
 def _sent(request: Request, known: frozenset[str]) -> dict[str, Any]:
@@ -122,8 +167,11 @@ def _declared(text: Any) -> SchemaInfo:
         ) from None
 
 
-async def _read(schema: SchemaInfo | None, messages: Any) -> list[Outgoing]:
-    """Messages as they will be sent; in a thread, as values are encoded. Raises Rejection."""
+async def _read(admin: AdminServices, schema: SchemaInfo | None, messages: Any) -> list[Outgoing]:
+    """Messages as they will be sent; in a thread, as values are encoded.
+
+    Raises Rejection, MessageTooLarge.
+    """
 
     @cache
     def parts() -> tuple[Callable[[Any], Any], Callable[[bytes], object]]:
@@ -140,50 +188,26 @@ async def _read(schema: SchemaInfo | None, messages: Any) -> list[Outgoing]:
 
     reading = Reading(write, check)
     try:
-        return await asyncio.to_thread(reading.all, messages)
+        found = await asyncio.to_thread(reading.all, messages)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
-
-
-async def _published(
-    admin: AdminServices,
-    topic: TopicName,
-    messages: Sequence[Outgoing],
-    version: int | None,
-    producer: str | None,
-) -> list[tuple[TopicName, Outcome]]:
-    """Where each message went, and what became of it there."""
-    count = await admin.creation.partitions(topic, create=True)
-    if count and any(each.sequence_id is not None for each in messages):
-        raise NotAllowed(f"{topic} is partitioned: send sequence ids to one of its partitions")
-    for index, message in enumerate(messages):
+    for index, message in enumerate(found):
         if (size := len(message.entry("", 0, 0, None))) > admin.message_size_max:
             raise MessageTooLarge(
                 f"messages[{index}] has {size} bytes: at most {admin.message_size_max} are taken "
                 "(maxMessageSize)"
             )
-    names = [_partition_of(topic, each, index, count) for index, each in enumerate(messages)]
-    outcomes: dict[int, Outcome] = {}
-    for name in dict.fromkeys(names):
-        chosen = [index for index, each in enumerate(names) if each == name]
-        try:
-            found = await _publish_to(
-                admin, name, [messages[index] for index in chosen], version, producer
-            )
-        except MagnetarError as error:
-            found = [error] * len(chosen)
-        outcomes.update(zip(chosen, found, strict=True))
-    return [(name, outcomes[index]) for index, name in enumerate(names)]
+    return found
 
 
-async def _publish_to(
+async def _published(
     admin: AdminServices,
     name: TopicName,
     messages: Sequence[Outgoing],
     version: int | None,
     producer: str | None,
 ) -> list[Outcome]:
-    await admin.topics.serve(name)
+    """What became of each message of one topic, or partition."""
     topic = await admin.topics.get(name, create=True)
     publisher = await Publisher.attach(topic, admin.clock, name=producer)
     try:
@@ -200,8 +224,6 @@ async def _publish_to(
 
 def _partition_of(topic: TopicName, message: Outgoing, index: int, count: int) -> TopicName:
     """Where a client in Java sends it: by its key; without one, to each partition in turn."""
-    if not count:
-        return topic
     return topic.partition((java_string_hash(message.key) if message.key else index) % count)
 
 
@@ -221,26 +243,11 @@ def _shown(name: TopicName, outcome: Outcome) -> dict[str, Any]:
 
 
 _ONE: Final = "{tenant}/{namespace}/{topic}"
-ROUTES: Final = (
-    Route(
-        "POST",
-        f"/admin/v2/persistent/{_ONE}/messages",
-        publish,
-        takes=(JSON,),
-        access=Access.PRODUCE,
-    ),
-    Route(
-        "POST",
-        f"/admin/v2/non-persistent/{_ONE}/messages",
-        publish,
-        takes=(JSON,),
-        access=Access.PRODUCE,
-    ),
-    Route(
-        "POST",
-        f"/topics/persistent/{_ONE}",
-        publish_as_pulsar,
-        takes=(JSON,),
-        access=Access.PRODUCE,
-    ),
+ROUTES: Final = tuple(
+    Route("POST", path, handler, takes=(JSON,), access=Access.PRODUCE, about=AtOwner())
+    for path, handler in (
+        (f"/admin/v2/persistent/{_ONE}/messages", publish),
+        (f"/admin/v2/non-persistent/{_ONE}/messages", publish),
+        (f"/topics/persistent/{_ONE}", publish_as_pulsar),
+    )
 )

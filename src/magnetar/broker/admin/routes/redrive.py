@@ -14,11 +14,12 @@ from magnetar.broker.admin.messages.redrive import (
 )
 from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.shown import ShownMessages
+from magnetar.broker.admin.owners import OfOneBroker
 from magnetar.broker.admin.routes.messages import wanted_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import StoredTopic, Topic
+from magnetar.broker.topics.topic import StoredTopic, Topic, storing
 from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
 from magnetar.model import jackson
 from magnetar.model.hashing import java_string_hash
@@ -27,7 +28,7 @@ from magnetar.model.process_status import ProcessStatus
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
-from magnetar.rest.router import Query, Route, reads
+from magnetar.rest.router import DRY_RUN, Route, reads
 
 COUNT: Final = 1_000
 RATE: Final = 1_000
@@ -51,8 +52,6 @@ _FIELDS: Final = frozenset(
         "force",
     }
 )
-
-DRY_RUN: Final = Query("dryRun", "boolean")
 
 
 @reads(DRY_RUN)
@@ -136,7 +135,7 @@ async def _orders(
     await _check_subscription(admin, request, topic, name)
 
     async def order(source: TopicName) -> RedriveOrder | None:
-        stored = await admin.access.open_stored(source)
+        stored = storing(await admin.access.open(source))
         if name is None:
             return RedriveOrder(stored, None, wanted, target)
         subscription = _durable(stored, name)
@@ -166,7 +165,7 @@ async def _subscription_name(
         raise Rejection(400, "subscription is the name of one")
     durable: set[str] = set()
     for source in sources:
-        stored = await admin.access.open_stored(source)
+        stored = storing(await admin.access.open(source))
         durable.update(each.name for each in stored.subscriptions.values() if each.durable)
     if named is not None:
         if named not in durable:
@@ -256,7 +255,7 @@ async def _open(admin: AdminServices, target: TopicName) -> Topic:
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/redrive"
 ROUTES: Final = (
-    Route("POST", _ONE, start, takes=(JSON,), access=Access.CONSUME),
-    Route("GET", _ONE, status, access=Access.CONSUME),
-    Route("DELETE", _ONE, stop, access=Access.CONSUME),
+    Route("POST", _ONE, start, takes=(JSON,), access=Access.CONSUME, about=OfOneBroker()),
+    Route("GET", _ONE, status, access=Access.CONSUME, about=OfOneBroker()),
+    Route("DELETE", _ONE, stop, access=Access.CONSUME, about=OfOneBroker()),
 )

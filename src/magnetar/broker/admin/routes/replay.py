@@ -8,9 +8,9 @@ from magnetar.broker.admin.messages.entries import Slices, entries_from, unpacke
 from magnetar.broker.admin.messages.page import SCANNED_ENTRIES_MAX, SCANNED_S_MAX
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.wanted import Wanted
+from magnetar.broker.admin.owners import OfOneBroker
 from magnetar.broker.admin.routes.messages import place_at, wanted_of
 from magnetar.broker.admin.routes.redrive import (
-    DRY_RUN,
     PARTITIONS_MAX,
     SAMPLE,
     read_body,
@@ -20,14 +20,14 @@ from magnetar.broker.admin.routes.redrive import (
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import StoredTopic
+from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection, status_of
 from magnetar.rest.exchange import JSON, Reply, Request, shown
-from magnetar.rest.router import Route, reads
+from magnetar.rest.router import DRY_RUN, Route, reads
 
 ENTRIES_MAX: Final = 5_000
 """Entries of one replay. A cursor's record has room for the ranges between them."""
@@ -78,7 +78,7 @@ async def replay(admin: AdminServices, request: Request) -> Reply:
     found: list[Found] = []
     async with admin.messages.reading:
         for source in [topic] if partitions is None else partitions:
-            stored = await admin.access.open_stored(source)
+            stored = storing(await admin.access.open(source))
             subscription = stored.subscriptions.get(name)
             if subscription is None:
                 continue
@@ -176,5 +176,6 @@ ROUTES: Final = (
         replay,
         takes=(JSON,),
         access=Access.CONSUME,
+        about=OfOneBroker(),
     ),
 )

@@ -5,10 +5,11 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin import message_headers
-from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned
+from magnetar.broker.admin.owners import OfTopic
+from magnetar.broker.admin.routes.subscriptions import found_in
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.topics.log.topic_log import TopicLog
-from magnetar.broker.topics.topic import storing
+from magnetar.broker.topics.topic import StoredTopic
 from magnetar.model.position import EARLIEST, Position
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -16,11 +17,10 @@ from magnetar.rest.exchange import JSON, OCTETS, Reply, Request, shown
 from magnetar.rest.router import ANY, Query, Route, reads
 
 
-async def by_id(admin: AdminServices, request: Request) -> Reply:
+async def by_id(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """An entry by the id of its ledger and its own."""
     at = Position(arguments.integer(request, "ledger"), arguments.integer(request, "entry"))
-    await refuse_partitioned(admin, request, "GetMessageById is not allowed on partitioned-topic")
-    log = (await admin.access.open_stored(arguments.topic(request))).log
+    log = topic.log
     last_entry_id = log.last_entry_id(at.ledger_id)
     if last_entry_id is None or at.entry_id < 0:
         raise Rejection(404, "Message id not found")
@@ -29,33 +29,25 @@ async def by_id(admin: AdminServices, request: Request) -> Reply:
     return await _message(admin, request, log, at)
 
 
-async def peek(admin: AdminServices, request: Request) -> Reply:
+async def peek(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """An entry of a subscription's backlog, 1 for its first. Nothing is acknowledged."""
-    number = arguments.integer(request, "position", bits=32)
-    await refuse_partitioned(admin, request, "Peek messages on a partitioned topic is not allowed")
+    number = arguments.integer(request, "position")
     if number < 1:
         raise Rejection(
             400, f"The entries of a backlog are counted from 1, so there is no {number}"
         )
-    [(topic, subscription)] = await found_in(admin, request)
-    log = storing(topic).log
-    at = await log.unacknowledged(subscription, number - 1)
+    log = topic.log
+    at = await log.unacknowledged(found_in(topic, request), number - 1)
     if at is None:
         raise Rejection(404, "Message not found")
     return await _message(admin, request, log, at)
 
 
 @reads(Query("initialPosition"), Query("messagePosition", "integer"))
-async def examine(admin: AdminServices, request: Request) -> Reply:
+async def examine(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """An entry counted from the first of a topic, or from the last; 1 is that one itself."""
-    await refuse_partitioned(
-        admin,
-        request,
-        "Examine messages on a partitioned topic is not allowed, please try examine message on "
-        "specific topic partition",
-    )
     number = max(arguments.parameter(request, "messagePosition") or 1, 1)
-    log = (await admin.access.open_stored(arguments.topic(request))).log
+    log = topic.log
     if not log.entry_count:
         raise Rejection(412, "Could not examine messages due to the total message is zero")
     first = request.query.get("initialPosition") == "earliest"
@@ -63,16 +55,9 @@ async def examine(admin: AdminServices, request: Request) -> Reply:
     return await _message(admin, request, log, log.entry_at(index))
 
 
-async def id_at_time(admin: AdminServices, request: Request) -> Reply:
+async def id_at_time(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """The id of the first message published at a time (ms) or later; else of the next one."""
     time_ms = arguments.integer(request, "timestamp")
-    await refuse_partitioned(
-        admin,
-        request,
-        "Get message ID by timestamp on a partitioned topic is not allowed, please try do it on "
-        "specific topic partition",
-    )
-    topic = await admin.access.open_stored(arguments.topic(request))
     return shown(message_id(await topic.log.position_at(time_ms), topic.name.partition_index))
 
 
@@ -101,7 +86,12 @@ async def _message(admin: AdminServices, request: Request, log: TopicLog, at: Po
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 ROUTES: Final = (
     Route(
-        "GET", f"{_ONE}/ledger/{{ledger}}/entry/{{entry}}", by_id, gives=ANY, access=Access.CONSUME
+        "GET",
+        f"{_ONE}/ledger/{{ledger}}/entry/{{entry}}",
+        by_id,
+        gives=ANY,
+        access=Access.CONSUME,
+        about=OfTopic("GetMessageById is not allowed on partitioned-topic"),
     ),
     Route(
         "GET",
@@ -109,6 +99,7 @@ ROUTES: Final = (
         peek,
         gives=ANY,
         access=Access.CONSUME,
+        about=OfTopic("Peek messages on a partitioned topic is not allowed"),
     ),
     Route(
         "GET",
@@ -116,6 +107,10 @@ ROUTES: Final = (
         examine,
         gives=ANY,
         access=Access.CONSUME,
+        about=OfTopic(
+            "Examine messages on a partitioned topic is not allowed, please try examine message on "
+            "specific topic partition"
+        ),
     ),
     Route(
         "GET",
@@ -123,5 +118,9 @@ ROUTES: Final = (
         id_at_time,
         access=Access.CONSUME,
         answer=partial(message_id, EARLIEST, -1),
+        about=OfTopic(
+            "Get message ID by timestamp on a partitioned topic is not allowed, please try do it "
+            "on specific topic partition"
+        ),
     ),
 )

@@ -48,6 +48,15 @@ async def remove(scope: TopicScope, admin: AdminServices, request: Request) -> R
 
 def routes(scope: TopicScope) -> Iterator[Route]:
     path = f"{scope.path}/{{subscription}}/dispatchRate"
-    yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN)
-    yield Route("POST", path, partial(change, scope), takes=(JSON,), access=Access.TENANT_ADMIN)
-    yield Route("DELETE", path, partial(remove, scope), access=Access.TENANT_ADMIN)
+    yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN, about=scope.about)
+    yield Route(
+        "POST",
+        path,
+        partial(change, scope),
+        takes=(JSON,),
+        access=Access.TENANT_ADMIN,
+        about=scope.about,
+    )
+    yield Route(
+        "DELETE", path, partial(remove, scope), access=Access.TENANT_ADMIN, about=scope.about
+    )

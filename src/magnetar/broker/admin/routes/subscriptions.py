@@ -3,149 +3,122 @@
 from typing import Final
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import (
+    About,
+    Answers,
+    OfPartitions,
+    OfTopic,
+    all_of,
+    granted,
+)
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscriptions.persistent_subscription import REPLICATED
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import Topic, storing
+from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
-from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE
 from magnetar.rest import arguments
 from magnetar.rest.arguments import Place
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
-from magnetar.rest.router import FORCE, Query, Route, reads
+from magnetar.rest.router import FORCE, Handler, Query, Route, reads
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
 _AT_THE_END: Final = Place(LATEST_MESSAGE)
 
 
-async def names(admin: AdminServices, request: Request) -> Reply:
+async def names(_admin: AdminServices, _request: Request, topic: Topic) -> Reply:
     """The subscriptions of a topic, or of any of its partitions."""
-    found: dict[str, None] = {}
-    for topic in await topics_of(admin, arguments.topic(request)):
-        found |= dict.fromkeys(topic.subscriptions)
-        if _has(topic, COMPACTION_CURSOR):
-            found[COMPACTION_CURSOR] = None
-    return shown(list(found))
+    found = list(topic.subscriptions)
+    return shown([*found, COMPACTION_CURSOR] if _has(topic, COMPACTION_CURSOR) else found)
 
 
 @reads(Query("replicated", "boolean"))
-async def create(admin: AdminServices, request: Request) -> Reply:
+async def create(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Create a subscription at the end of a topic, or where the body says."""
     name, at = arguments.subscription(request), arguments.place(request) or _AT_THE_END
-    topics = await _topics_to_subscribe(admin, arguments.topic(request))
-    missing = [topic for topic in topics if name not in topic.subscriptions]
-    if not missing:
+    if name in topic.subscriptions:
         raise AlreadyExists("Subscription already exists for topic")
     properties = at.properties
     if request.flag("replicated"):
         properties = {**properties, REPLICATED: "1"}
-    for topic in missing:
-        await storing(topic).create_subscription(name, at.message.position, properties)
+    await topic.create_subscription(name, at.message.position, properties)
     return done()
 
 
 @reads(FORCE)
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(_admin: AdminServices, request: Request, topic: Topic) -> Reply:
     """Delete a subscription; with consumers only by force."""
     name, force = arguments.subscription(request), request.flag("force")
-    asked = arguments.topic(request)
-    topics = [topic for topic in await topics_of(admin, asked) if _has(topic, name)]
-    if not topics:
-        partitioned = await admin.resources.partitions(asked)
-        raise (
-            SubscriptionNotFound("Subscription not found")
-            if partitioned
-            else no_subscription(name, asked)
-        )
-    present = [topic.subscriptions[name] for topic in topics if name in topic.subscriptions]
-    if not force and any(subscription.consumers for subscription in present):
+    if not _has(topic, name):
+        raise no_subscription(name, topic.name)
+    present = topic.subscriptions.get(name)
+    if not force and present is not None and present.consumers:
         raise Rejection(412, "Subscription has active connected consumers")
-    for topic in topics:
-        await topic.delete_subscription(name, force=force)
+    await topic.delete_subscription(name, force=force)
     return done()
 
 
-async def properties(admin: AdminServices, request: Request) -> Reply:
+async def properties(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Those on the first partition that has it, where there are partitions."""
-    _, subscription = (await found_in(admin, request))[0]
-    return shown(dict(subscription.properties))
+    return shown(dict(found_in(topic, request).properties))
 
 
-async def set_properties(admin: AdminServices, request: Request) -> Reply:
+async def set_properties(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Replace the properties of a subscription."""
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
-    for topic, subscription in await found_in(admin, request):
-        await storing(topic).set_properties(subscription, sent)
+    await topic.set_properties(found_in(topic, request), sent)
     return done()
 
 
-async def replicated(admin: AdminServices, request: Request) -> Reply:
+async def replicated(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Whether other clusters are to have the subscription, by topic or partition.
 
     This broker keeps what is said of it; it replicates to no other cluster.
     """
-    found = await found_in(admin, request)
-    return shown({str(topic.name): subscription.replicated for topic, subscription in found})
+    return shown({str(topic.name): found_in(topic, request).replicated})
 
 
-async def set_replicated(admin: AdminServices, request: Request) -> Reply:
+async def set_replicated(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Say whether other clusters are to have the subscription, too."""
     value = arguments.boolean(request)
-    for topic, subscription in await found_in(admin, request):
-        await storing(topic).set_properties(subscription, replicated=value)
+    await topic.set_properties(found_in(topic, request), replicated=value)
     return done(("replicatedSubscriptionStatus",) if value else ())
 
 
-async def skip_all(admin: AdminServices, request: Request) -> Reply:
+async def skip_all(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Acknowledge the whole backlog of a subscription."""
-    for topic, subscription in await found_in(admin, request):
-        await storing(topic).skip(subscription)
+    await topic.skip(found_in(topic, request))
     return done()
 
 
-async def skip(admin: AdminServices, request: Request) -> Reply:
+async def skip(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Skip a number of entries that are not acknowledged yet."""
-    count = arguments.integer(request, "count", bits=32)
-    await refuse_partitioned(admin, request, "Skip messages on a partitioned topic is not allowed")
-    for topic, subscription in await found_in(admin, request):
-        await storing(topic).skip(subscription, count)
+    count = arguments.integer(request, "count")
+    await topic.skip(found_in(topic, request), count)
     return done()
 
 
-async def reset_to_time(admin: AdminServices, request: Request) -> Reply:
+async def reset_to_time(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Reset to the first message published at a time, or later."""
     time_ms = arguments.integer(request, "timestamp")
-    for topic, subscription in await found_in(admin, request):
-        await storing(topic).seek_to_time(subscription, time_ms)
+    await topic.seek_to_time(found_in(topic, request), time_ms)
     return done()
 
 
-async def reset_to_message(admin: AdminServices, request: Request) -> Reply:
+async def reset_to_message(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Reset to a message: its id, "earliest" or "latest"."""
     at = arguments.place_to_go(request)
-    await refuse_partitioned(
-        admin, request, "Reset-cursor at position is not allowed for partitioned-topic"
-    )
-    for topic, subscription in await found_in(admin, request):
-        await storing(topic).seek(subscription, at.message.position, excluded=at.excluded)
+    await topic.seek(found_in(topic, request), at.message.position, excluded=at.excluded)
     return done()
 
 
-async def analyze_backlog(admin: AdminServices, request: Request) -> Reply:
+async def analyze_backlog(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """Count entries and messages of a backlog, by reading it. There are no filters."""
     at = arguments.place(request)
-    await refuse_partitioned(
-        admin,
-        request,
-        "Analyze backlog on a partitioned topic is not allowed, please try do it on specific topic "
-        "partition",
-    )
-    [(topic, subscription)] = await found_in(admin, request)
     start = None if at is None else at.message.position
-    found = await storing(topic).count_backlog(subscription, start)
+    found = await topic.count_backlog(found_in(topic, request), start)
     return shown(
         {
             "entries": found.entries,
@@ -170,59 +143,81 @@ def _has(topic: Topic, name: str) -> bool:
     return topic.stored is not None and name in topic.stored.log.info().cursors
 
 
-async def topics_of(admin: AdminServices, name: TopicName) -> list[Topic]:
-    """The topic, or its partitions. Raises TopicNotFound."""
-    await admin.resources.require_namespace(name.namespace)
-    if not await admin.resources.partitions(name):
-        return [await admin.access.open(name)]
-    names = await admin.access.created_partitions(name)
-    return [await admin.access.open(each) for each in names]
+def found_in(topic: Topic, request: Request) -> Subscription:
+    """The subscription of a request. Raises SubscriptionNotFound."""
+    name = arguments.subscription(request)
+    if name not in topic.subscriptions:
+        raise no_subscription(name, topic.name)
+    return topic.subscriptions[name]
 
 
-async def _topics_to_subscribe(admin: AdminServices, name: TopicName) -> list[Topic]:
-    """The same, created where they are missing and clients may create topics."""
-    count = await admin.creation.partitions(name, create=True)
-    names = [name.partition(index) for index in range(count)] or [name]
-    return [await admin.access.create(each) for each in names]
+def _created(_request: Request, answers: Answers) -> Reply:
+    """Of partitions, some of which may have had the subscription before."""
+    if answers and not granted(answers, but=409):
+        raise AlreadyExists("Subscription already exists for topic")
+    return done()
 
 
-async def found_in(admin: AdminServices, request: Request) -> list[tuple[Topic, Subscription]]:
-    """The subscription, on the topic or on each of its partitions that has it."""
-    asked, name = arguments.topic(request), arguments.subscription(request)
-    found = [
-        (topic, topic.subscriptions[name])
-        for topic in await topics_of(admin, asked)
-        if name in topic.subscriptions
-    ]
-    if not found:
-        raise no_subscription(name, asked)
-    return found
+def deleted(_request: Request, answers: Answers) -> Reply:
+    if not granted(answers):
+        raise SubscriptionNotFound("Subscription not found")
+    return done()
 
 
-async def refuse_partitioned(admin: AdminServices, request: Request, reason: str) -> None:
-    if await admin.resources.partitions(arguments.topic(request)):
-        raise Rejection(405, reason)
+def where_found(request: Request, answers: Answers) -> Reply:
+    """The answer of the first partition that has the subscription."""
+    for reply in granted(answers):
+        return reply
+    raise no_subscription(arguments.subscription(request), arguments.topic(request))
+
+
+def _all_where_found(request: Request, answers: Answers) -> Reply:
+    where_found(request, answers)
+    return all_of(request, answers)
 
 
 _TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 _ONE = f"{_TOPIC}/subscription/{{subscription}}"
+_WHERE_FOUND: Final = OfPartitions(where_found)
+
+
+def _route(method: str, path: str, handler: Handler, about: About = _WHERE_FOUND) -> Route:
+    takes = (JSON,) if handler in _WITH_BODY else ()
+    return Route(method, path, handler, takes=takes, access=Access.CONSUME, about=about)
+
+
+_WITH_BODY: Final = (create, set_properties, set_replicated, reset_to_message, analyze_backlog)
 ROUTES: Final = (
-    Route("GET", f"{_TOPIC}/subscriptions", names, access=Access.CONSUME),
-    Route("PUT", _ONE, create, takes=(JSON,), access=Access.CONSUME),
-    Route("DELETE", _ONE, delete, access=Access.CONSUME),
-    Route("GET", f"{_ONE}/properties", properties, access=Access.CONSUME),
-    Route("PUT", f"{_ONE}/properties", set_properties, takes=(JSON,), access=Access.CONSUME),
-    Route("GET", f"{_ONE}/replicatedSubscriptionStatus", replicated, access=Access.CONSUME),
-    Route(
-        "POST",
-        f"{_ONE}/replicatedSubscriptionStatus",
-        set_replicated,
-        takes=(JSON,),
-        access=Access.CONSUME,
+    _route("GET", f"{_TOPIC}/subscriptions", names, OfPartitions(all_of)),
+    _route("PUT", _ONE, create, OfPartitions(_created, creates=True)),
+    _route("DELETE", _ONE, delete, OfPartitions(deleted)),
+    _route("GET", f"{_ONE}/properties", properties),
+    _route("PUT", f"{_ONE}/properties", set_properties),
+    _route(
+        "GET", f"{_ONE}/replicatedSubscriptionStatus", replicated, OfPartitions(_all_where_found)
     ),
-    Route("POST", f"{_ONE}/skip_all", skip_all, access=Access.CONSUME),
-    Route("POST", f"{_ONE}/skip/{{count}}", skip, access=Access.CONSUME),
-    Route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time, access=Access.CONSUME),
-    Route("POST", f"{_ONE}/resetcursor", reset_to_message, takes=(JSON,), access=Access.CONSUME),
-    Route("POST", f"{_ONE}/analyzeBacklog", analyze_backlog, takes=(JSON,), access=Access.CONSUME),
+    _route("POST", f"{_ONE}/replicatedSubscriptionStatus", set_replicated),
+    _route("POST", f"{_ONE}/skip_all", skip_all),
+    _route(
+        "POST",
+        f"{_ONE}/skip/{{count}}",
+        skip,
+        OfTopic("Skip messages on a partitioned topic is not allowed"),
+    ),
+    _route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time),
+    _route(
+        "POST",
+        f"{_ONE}/resetcursor",
+        reset_to_message,
+        OfTopic("Reset-cursor at position is not allowed for partitioned-topic"),
+    ),
+    _route(
+        "POST",
+        f"{_ONE}/analyzeBacklog",
+        analyze_backlog,
+        OfTopic(
+            "Analyze backlog on a partitioned topic is not allowed, please try do it on specific "
+            "topic partition"
+        ),
+    ),
 )

@@ -1,56 +1,55 @@
 """The logs behind topics: their ledgers, their cursors, and how much lies where."""
 
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_info, internal_stats
+from magnetar.broker.admin.owners import Answers, ByPartitions, OfPartitions, OfTopic, by_name
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import TopicNotFound
-from magnetar.model.names import TopicName
 from magnetar.rest import arguments
 from magnetar.rest.exchange import JSON, Reply, Request, shown
 from magnetar.rest.long_answers import shown_in_turns
 from magnetar.rest.router import Route
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
     """The ledgers and cursors of a topic."""
-    return shown(_stats(await admin.access.open_stored(arguments.topic(request))))
+    terminated = topic.terminated_at is not None
+    active = {name for name, each in topic.subscriptions.items() if each.consumers}
+    waiting = set[str]() if terminated else _waiting(topic)
+    return shown(
+        internal_stats(topic.log.info(), active=active, waiting=waiting, terminated=terminated)
+    )
 
 
-async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
+async def get_partitioned(admin: AdminServices, request: Request, answers: Answers) -> Reply:
     """The same for each partition that exists."""
     topic = arguments.topic(request)
     metadata = await admin.resources.partitioned_topic(topic)
     if metadata is None:
         raise TopicNotFound(f"Partitioned Topic {topic} not found")
-    parts = {str(each.name): _stats(each) async for each in _partitions(admin, topic)}
-    return await shown_in_turns({"metadata": metadata.shown(), "partitions": parts})
+    return await shown_in_turns({"metadata": metadata.shown(), "partitions": by_name(answers)})
 
 
-async def get_info(admin: AdminServices, request: Request) -> Reply:
+async def get_info(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
     """What is recorded of a topic's log, or of each partition's."""
-    topic = arguments.topic(request)
-    await admin.resources.require_namespace(topic.namespace)
-    if not await admin.resources.partitions(topic):
-        return shown(_info(await admin.access.open_stored(topic)))
-    parts = {str(each.name): _info(each) async for each in _partitions(admin, topic)}
-    return await shown_in_turns({"version": 0, "partitions": parts})
+    return shown(internal_info(topic.log.info(), topic.terminated_at))
 
 
-async def backlog_size(admin: AdminServices, request: Request) -> Reply:
+def _infos(_request: Request, answers: Answers) -> Reply:
+    return shown({"version": 0, "partitions": by_name(answers)})
+
+
+async def backlog_size(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
     """About how many bytes a topic has from a message on."""
-    place = arguments.place_to_go(request)
-    topic = await admin.access.open_stored(arguments.topic(request))
-    return shown(topic.log.size_from(place.message.position))
+    return shown(topic.log.size_from(arguments.place_to_go(request).message.position))
 
 
-async def backlog(admin: AdminServices, request: Request) -> Reply:
+async def backlog(admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
     """How much a topic has stored, and its subscriptions have before them, in entries."""
-    topic = await admin.access.open_stored(arguments.topic(request))
     info = topic.log.info()
     cursors = {
         name: {"cursorBacklog": each.backlog, "cursorLedgerId": -1}
@@ -80,13 +79,6 @@ async def backlog(admin: AdminServices, request: Request) -> Reply:
     )
 
 
-def _stats(topic: StoredTopic) -> dict[str, Any]:
-    terminated = topic.terminated_at is not None
-    active = {name for name, each in topic.subscriptions.items() if each.consumers}
-    waiting = set[str]() if terminated else _waiting(topic)
-    return internal_stats(topic.log.info(), active=active, waiting=waiting, terminated=terminated)
-
-
 def _waiting(topic: StoredTopic) -> set[str]:
     """The subscriptions that would deliver more, if there were more to read."""
     return {
@@ -96,20 +88,26 @@ def _waiting(topic: StoredTopic) -> set[str]:
     }
 
 
-def _info(topic: StoredTopic) -> dict[str, Any]:
-    return internal_info(topic.log.info(), topic.terminated_at)
-
-
-async def _partitions(admin: AdminServices, topic: TopicName) -> AsyncIterator[StoredTopic]:
-    for name in await admin.access.created_partitions(topic):
-        yield await admin.access.open_stored(name)
-
-
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+_ONE_TOPIC: Final = OfTopic()
+_LOOKUP: Final = Access.LOOKUP
 ROUTES: Final = (
-    Route("GET", f"{_ONE}/internalStats", get, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/partitioned-internalStats", get_partitioned, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/internal-info", get_info, access=Access.LOOKUP),
-    Route("PUT", f"{_ONE}/backlogSize", backlog_size, takes=(JSON,), access=Access.CONSUME),
-    Route("GET", f"{_ONE}/backlog", backlog, access=Access.CONSUME),
+    Route("GET", f"{_ONE}/internalStats", get, access=_LOOKUP, about=_ONE_TOPIC),
+    Route(
+        "GET",
+        f"{_ONE}/partitioned-internalStats",
+        get_partitioned,
+        access=_LOOKUP,
+        about=ByPartitions("GET", "/internalStats"),
+    ),
+    Route("GET", f"{_ONE}/internal-info", get_info, access=_LOOKUP, about=OfPartitions(_infos)),
+    Route(
+        "PUT",
+        f"{_ONE}/backlogSize",
+        backlog_size,
+        takes=(JSON,),
+        access=Access.CONSUME,
+        about=_ONE_TOPIC,
+    ),
+    Route("GET", f"{_ONE}/backlog", backlog, access=Access.CONSUME, about=_ONE_TOPIC),
 )

@@ -3,56 +3,58 @@
 from typing import Final
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import OfTopicOrRecord
 from magnetar.broker.admin.services import AdminServices
-from magnetar.model.names import TopicName
+from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Query, Route, reads
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
     """All of them."""
-    topic = arguments.topic(request)
-    await admin.resources.require_namespace(topic.namespace)
-    partitioned = await admin.resources.partitioned_topic(topic)
-    if partitioned is not None:
-        return shown(partitioned.properties or {})
-    return shown(dict((await admin.access.open_stored(topic)).log.properties))
+    if topic is not None:
+        return shown(dict(topic.log.properties))
+    partitioned = await admin.resources.partitioned_topic(arguments.topic(request))
+    return shown((partitioned.properties if partitioned else None) or {})
 
 
-async def change(admin: AdminServices, request: Request) -> Reply:
+async def change(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
     """Set those that the body names; others stay."""
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
-    await _change(admin, arguments.topic(request), sent)
+    await _change(admin, request, topic, sent)
     return done()
 
 
 @reads(Query("key", required=True))
-async def remove(admin: AdminServices, request: Request) -> Reply:
+async def remove(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
     """Remove one, if it is there."""
     key = request.query.get("key")
     if not key:
         raise Rejection(412, "Say which property is to be removed: ?key=...")
-    await _change(admin, arguments.topic(request), {}, (key,))
+    await _change(admin, request, topic, {}, (key,))
     return done()
 
 
 async def _change(
-    admin: AdminServices, topic: TopicName, changed: dict[str, str], removed: tuple[str, ...] = ()
+    admin: AdminServices,
+    request: Request,
+    topic: StoredTopic | None,
+    changed: dict[str, str],
+    removed: tuple[str, ...] = (),
 ) -> None:
-    await admin.resources.require_namespace(topic.namespace)
-    if await admin.resources.partitions(topic):
-        await admin.resources.change_partitioned_properties(topic, changed, removed)
-        return
-    stored = await admin.access.open_stored(topic)
-    if changed or removed:
-        await stored.log.change_properties(changed, removed)
+    if topic is None:
+        name = arguments.topic(request)
+        await admin.resources.change_partitioned_properties(name, changed, removed)
+    elif changed or removed:
+        await topic.log.change_properties(changed, removed)
 
 
 _PATH: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/properties"
+_EITHER: Final = OfTopicOrRecord()
 ROUTES: Final = (
-    Route("GET", _PATH, get, access=Access.LOOKUP),
-    Route("PUT", _PATH, change, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("DELETE", _PATH, remove, access=Access.TENANT_ADMIN),
+    Route("GET", _PATH, get, access=Access.LOOKUP, about=_EITHER),
+    Route("PUT", _PATH, change, takes=(JSON,), access=Access.TENANT_ADMIN, about=_EITHER),
+    Route("DELETE", _PATH, remove, access=Access.TENANT_ADMIN, about=_EITHER),
 )

@@ -1,18 +1,18 @@
 """The stats, internal stats and last message of topics."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin import stats, sums
+from magnetar.broker.admin import stats
 from magnetar.broker.admin.non_persistent_stats import with_drops
-from magnetar.broker.admin.rates import TopicRates, summed
+from magnetar.broker.admin.owners import Answers, ByPartitions, OfTopic, by_name
+from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.admin.stats import NO_BACKLOG, Earliest, Oldest, Wanted
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.admin.stats import NO_BACKLOG, Oldest, Wanted
+from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import StorageError, TopicNotFound
 from magnetar.model.names import TopicName
@@ -22,28 +22,25 @@ from magnetar.rest import arguments
 from magnetar.rest.exchange import Reply, Request, shown
 from magnetar.rest.long_answers import shown_in_turns
 from magnetar.rest.router import Query, Route, reads
-from magnetar.turns import batches, in_turns
 
 RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
 """Finds the rates of a topic whose stats were just taken."""
 
-_NO_RATES: Final[TopicRates] = {}
-
 
 @reads(*Wanted.QUERY)
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: AdminServices, request: Request, topic: Topic) -> Reply:
     """Show the counters, rates, producers, subscriptions and consumers of a topic."""
-    name, wanted = arguments.topic(request), _wanted(admin, request)
-    return shown(await topic_shown(admin, name, wanted, last_minute(admin)))
+    return shown(await topic_shown(admin, topic, _wanted(admin, request), last_minute(admin)))
 
 
 @reads(*Wanted.QUERY, Query("perPartition", "boolean"))
-async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
+async def get_partitioned(admin: AdminServices, request: Request, answers: Answers) -> Reply:
     """Show the sum of the stats of all partitions, and those of each."""
-    topic, wanted = arguments.topic(request), _wanted(admin, request)
     each = request.flag("perPartition", default=True)
-    found = await partitioned_shown(admin, topic, wanted, last_minute(admin), each=each)
-    return await shown_in_turns(found)
+    parts = by_name(answers)
+    return await shown_in_turns(
+        await partitioned_shown(admin, arguments.topic(request), parts, each=each)
+    )
 
 
 def _wanted(admin: AdminServices, request: Request) -> Wanted:
@@ -51,49 +48,41 @@ def _wanted(admin: AdminServices, request: Request) -> Wanted:
 
 
 async def topic_shown(
-    admin: AdminServices, name: TopicName, wanted: Wanted, rates_of: RatesOf
+    admin: AdminServices, topic: Topic, wanted: Wanted, rates_of: RatesOf
 ) -> dict[str, Any]:
-    """The stats of a topic, as JSON. Raises NamespaceNotFound, TopicNotFound."""
-    return _shown(admin, await _seen(admin, name, wanted, rates_of), wanted)
+    """The stats of a topic, as JSON."""
+    earliest = {}
+    if wanted.earliest_in_backlog:
+        for subscription in list(topic.subscriptions.values()):
+            time_ms = await topic.oldest_publish_time_ms(subscription)
+            earliest[subscription.name] = time_ms
+    oldest = await _oldest(topic, admin.clock.wall_ms())
+    found = topic_stats(topic)
+    rates = rates_of(topic.name, found)
+    answer = stats.topic_json(
+        found, rates, wanted, earliest=earliest, oldest=oldest, owner=admin.broker_id
+    )
+    return answer if topic.name.persistent else with_drops(answer, found, rates)
 
 
 async def partitioned_shown(
-    admin: AdminServices, topic: TopicName, wanted: Wanted, rates_of: RatesOf, *, each: bool
+    admin: AdminServices, topic: TopicName, parts: Mapping[str, Any], *, each: bool
 ) -> dict[str, Any]:
-    """The same of a partitioned topic; ``each``: with those of each partition."""
+    """The sum of the stats of a partitioned topic's partitions; ``each``: with those.
+
+    Raises TopicNotFound.
+    """
     metadata = await admin.resources.partitioned_topic(topic)
     if metadata is None:
         raise TopicNotFound(f"Partitioned Topic {topic} not found")
-    names = await admin.access.created_partitions(topic)
-    parts: list[_Seen] = []
-    shown_parts: dict[str, Any] = {}
-    total, rates = TopicStats(), _NO_RATES
-    async for some in in_turns(batches(names), 1):
-        seen = [await _seen(admin, name, wanted, rates_of) for name in some]
-        before, total = total, sums.total([total, *(one.stats for one in seen)])
-        rates = summed([(before, rates), *((one.stats, one.rates) for one in seen)], total)
-        parts += seen
-        if each:
-            shown_parts |= {str(one.name): _shown(admin, one, wanted) for one in seen}
-    answer = stats.partitioned_json(
-        total,
-        rates,
-        wanted,
-        earliest={
-            name: stats.earliest_of(seen.earliest.get(name, -1) for seen in parts)
-            for name in total.subscriptions
-        },
-        oldest=max((seen.oldest for seen in parts), key=attrgetter("age_s"), default=NO_BACKLOG),
-        metadata=metadata.shown(),
+    found = stats.partitioned_json(
+        parts.values(), metadata=metadata.shown(), persistent=topic.persistent
     )
-    if not topic.persistent:
-        answer = with_drops(answer, total, rates)
-    return answer | ({"partitions": shown_parts} if each else {})
+    return found | ({"partitions": parts} if each else {})
 
 
-async def last_message_id(admin: AdminServices, request: Request) -> Reply:
+async def last_message_id(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
     """Show the id of the last message of a topic."""
-    topic = await admin.access.open_stored(arguments.topic(request))
     position, batch_index = await topic.log.last_message_id()
     if position == EARLIEST:
         position = topic.last_position
@@ -105,20 +94,6 @@ async def last_message_id(admin: AdminServices, request: Request) -> Reply:
 
 def last_minute(admin: AdminServices) -> RatesOf:
     return lambda name, _: admin.rates.of(str(name))
-
-
-async def _seen(
-    admin: AdminServices, name: TopicName, wanted: Wanted, rates_of: RatesOf
-) -> "_Seen":
-    topic = await admin.access.open(name)
-    earliest = {}
-    if wanted.earliest_in_backlog:
-        for subscription in list(topic.subscriptions.values()):
-            time_ms = await topic.oldest_publish_time_ms(subscription)
-            earliest[subscription.name] = time_ms
-    oldest = await _oldest(topic, admin.clock.wall_ms())
-    found = topic_stats(topic)
-    return _Seen(name, found, rates_of(name, found), earliest, oldest)
 
 
 async def _oldest(topic: Topic, now_ms: int) -> Oldest:
@@ -136,30 +111,8 @@ async def _oldest(topic: Topic, now_ms: int) -> Oldest:
     return Oldest(max(now_ms - published_ms, 0) // 1000, slowest.name)
 
 
-def _shown(admin: AdminServices, seen: "_Seen", wanted: Wanted) -> dict[str, Any]:
-    answer = stats.topic_json(
-        seen.stats,
-        seen.rates,
-        wanted,
-        earliest=seen.earliest,
-        oldest=seen.oldest,
-        owner=admin.broker_id,
-    )
-    return answer if seen.name.persistent else with_drops(answer, seen.stats, seen.rates)
-
-
-@dataclass(slots=True, frozen=True)
-class _Seen:
-    """The stats of one topic."""
-
-    name: TopicName
-    stats: TopicStats
-    rates: TopicRates
-    earliest: Earliest
-    oldest: Oldest
-
-
 _ONE = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+BY_PARTITIONS: Final = ByPartitions("GET", "/stats")
 ROUTES: Final = (
     Route(
         "GET",
@@ -167,6 +120,7 @@ ROUTES: Final = (
         get,
         access=Access.LOOKUP,
         answer=stats.example,
+        about=OfTopic(),
     ),
     Route(
         "GET",
@@ -174,6 +128,7 @@ ROUTES: Final = (
         get_partitioned,
         access=Access.LOOKUP,
         answer=stats.example,
+        about=BY_PARTITIONS,
     ),
-    Route("GET", f"{_ONE}/lastMessageId", last_message_id, access=Access.CONSUME),
+    Route("GET", f"{_ONE}/lastMessageId", last_message_id, access=Access.CONSUME, about=OfTopic()),
 )

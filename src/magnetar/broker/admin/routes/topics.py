@@ -3,9 +3,10 @@
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, shown_names
+from magnetar.broker.admin.owners import AtOwner, OfPartitions
+from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, shown_names, topics_of
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.topics.topic import storing
+from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.records import PartitionedTopicMetadata
@@ -13,7 +14,7 @@ from magnetar.model.system_topics import is_system_topic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
-from magnetar.rest.router import FORCE, Query, Route, reads
+from magnetar.rest.router import DRY_RUN, FORCE, Query, Route, reads
 
 METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
 _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
@@ -23,11 +24,11 @@ _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
 async def names(admin: AdminServices, request: Request) -> Reply:
     """The topics of a namespace, each partition by itself."""
     policies = await existing(admin, request)
-    topics = await admin.resources.topics(arguments.namespace(request), arguments.domain(request))
+    found = await topics_of(admin, arguments.namespace(request), arguments.domain(request))
     bundle = request.query.get("bundle")
     if bundle is not None:
-        topics = [name for name in topics if policies.bundles.bundle_of(name).range == bundle]
-    return await shown_names(topics, request)
+        found = [name for name in found if policies.bundles.bundle_of(name).range == bundle]
+    return await shown_names(found, request)
 
 
 @reads(SYSTEM_TOPICS)
@@ -56,7 +57,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-@reads(FORCE)
+@reads(FORCE, DRY_RUN)
 async def delete(admin: AdminServices, request: Request) -> Reply:
     """Delete a topic and its subscriptions; with clients only by force."""
     topic, force = arguments.topic(request), request.flag("force")
@@ -70,19 +71,15 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     connected = admin.access.busy(topic)
     if connected and not force:
         raise Rejection(412, f"Topic has {connected} connected producers/consumers")
-    await admin.access.delete(topic, force=force)
+    if request.flag("dryRun"):
+        return done()
+    await admin.topics.delete(topic, force=force)
     return done()
 
 
-async def unload(admin: AdminServices, request: Request) -> Reply:
+async def unload(admin: AdminServices, _request: Request, topic: Topic) -> Reply:
     """Close a topic or its partitions: clients look them up again."""
-    topic = arguments.topic(request)
-    await admin.resources.require_namespace(topic.namespace)
-    if await admin.resources.partitions(topic):
-        await admin.fanout.unload(topic)
-    else:
-        await admin.access.open(topic)
-        await admin.access.unload(topic)
+    await admin.topics.unload(topic.name)
     return done()
 
 
@@ -167,9 +164,9 @@ _ONE = f"{_ALL}/{{topic}}"
 ROUTES: Final = (
     Route("GET", _ALL, names, access=Access.NAMESPACE_TOPICS),
     Route("GET", f"{_ALL}/partitioned", partitioned_names, access=Access.NAMESPACE_TOPICS),
-    Route("PUT", _ONE, create, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
-    Route("PUT", f"{_ONE}/unload", unload, access=Access.TENANT_ADMIN),
+    Route("PUT", _ONE, create, takes=(JSON,), access=Access.TENANT_ADMIN, about=AtOwner()),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN, about=AtOwner()),
+    Route("PUT", f"{_ONE}/unload", unload, access=Access.TENANT_ADMIN, about=OfPartitions()),
     Route("GET", f"{_ONE}/partitions", partitions, access=Access.LOOKUP),
     Route(
         "PUT",

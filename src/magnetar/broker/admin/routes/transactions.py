@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_stats
+from magnetar.broker.admin.owners import AtOwner
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.transactions.coordinator import Coordinator, not_found
 from magnetar.broker.transactions.coordinators import Coordinators
@@ -230,7 +231,7 @@ ROUTES: Final = (
         )
     ),
     *(
-        Route("GET", f"{_ALL}/{path}", handler, access=Access.TENANT_ADMIN)
+        Route("GET", f"{_ALL}/{path}", handler, access=Access.TENANT_ADMIN, about=AtOwner())
         for path, handler in (
             (f"transactionBufferStats/{_TOPIC}", of_topic),
             (f"transactionBufferInternalStats/{_TOPIC}", of_topic),

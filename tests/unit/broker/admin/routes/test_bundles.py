@@ -84,7 +84,7 @@ async def test_a_bundle_is_unloaded_alone(world, topics):
     assert (await world.ask("PUT", f"{ONE}/{low}/unload")).status == 204
     assert set(world.registry.loaded) == kept
     elsewhere = await world.ask("PUT", f"{ONE}/{high}/unload?destinationBroker=there:8080")
-    assert (elsewhere.status, "localhost:8080" in elsewhere.reason) == (404, True)
+    assert (elsewhere.status, "there:8080" in elsewhere.reason) == (404, True)
     assert (await world.ask("PUT", f"{ONE}/unload")).status == 204
     assert not world.registry.loaded
 

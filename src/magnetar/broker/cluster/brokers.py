@@ -1,0 +1,81 @@
+"""The brokers that run, each with a record that ends with its session, and which of them leads."""
+
+from contextlib import suppress
+
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.leases import Leases
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
+
+AGAIN_S = 1.0
+"""After so long a broker whose record could not be written tries again."""
+
+
+class Brokers:
+    """Says that this broker runs, and knows which others do."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        own: BrokerAddress,
+        *,
+        codec: Codec,
+        clock: Clock,
+        tasks: Tasks,
+    ) -> None:
+        self.own = own
+        self._metadata = metadata
+        self._codec = codec
+        self._clock = clock
+        self._tasks = tasks
+        self._leases = Leases(
+            metadata,
+            paths.LOAD_BALANCE,
+            codec.encode_owner(own),
+            lost=self._lost,
+            tasks=tasks,
+        )
+
+    def close(self) -> None:
+        """Watch no more; the records end with the session of the metadata store."""
+        self._leases.close()
+
+    async def register(self) -> None:
+        """Say that this broker runs. Raises what the metadata store raises."""
+        await self._leases.take(paths.broker(self.own.name))
+
+    async def unregister(self) -> None:
+        """Say that it runs no more, and let another lead."""
+        for path in list(self._leases.held):
+            with suppress(MagnetarError):  # Then it ends with the session.
+                await self._leases.release(path)
+
+    async def all(self) -> list[BrokerAddress]:
+        """The brokers that run, sorted by their names."""
+        children = await self._metadata.children(paths.BROKERS)
+        found = [await self.get(paths.decode(child)) for child in sorted(children)]
+        return [each for each in found if each is not None]
+
+    async def get(self, name: str) -> BrokerAddress | None:
+        """The broker of this name, if it runs."""
+        record = await self._metadata.get(paths.broker(name))
+        return None if record is None else self._codec.decode_owner(record.value)
+
+    async def leader(self) -> BrokerAddress:
+        """The broker that leads: the first that was asked for one since the last one ended."""
+        return self._codec.decode_owner(await self._leases.take(paths.LEADER))
+
+    def _lost(self, path: str) -> None:
+        if path != paths.LEADER:
+            self._tasks.spawn("register", self._register_again())
+
+    async def _register_again(self) -> None:
+        while True:
+            try:
+                return await self.register()
+            except MagnetarError:
+                await self._clock.sleep(AGAIN_S)

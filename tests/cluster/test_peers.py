@@ -1,0 +1,81 @@
+"""Brokers ask each other as themselves, over TLS too, for who may ask."""
+
+import json
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from cluster.conftest import two_brokers
+from support.security import Security
+
+from magnetar.model.names import NamespaceName
+
+NAMESPACE = NamespaceName("public", "default")
+TOPIC = "/admin/v2/persistent/public/default/p"
+TOKEN = "org.apache.pulsar.client.impl.auth.AuthenticationToken"
+
+
+@asynccontextmanager
+async def brokers_of(folder, **settings):
+    """Two brokers that ask who asks; ``settings`` get the credentials of a superuser."""
+    security = Security(folder, (0, 0))
+    values = {
+        **security.values,
+        "authorizationEnabled": "true",
+        "superUserRoles": "orders",
+        "authenticationProviders": security.values["authenticationProviders"].split(",")[0],
+        **settings,
+    }
+    del values["anonymousUserRole"]
+    headers = {"Authorization": f"Bearer {security.token()}"}
+    async with two_brokers(**values) as pair, aiohttp.ClientSession(headers=headers) as http:
+        policies = await pair.registries[0]._resources.require_namespace(NAMESPACE)
+        for index, bundle in enumerate(policies.bundles.of(NAMESPACE)):
+            await pair.registries[index % 2].ownership.acquire(bundle)
+        yield pair, http
+
+
+async def ask(http, broker, method, path, body=None, **headers):
+    data = None if body is None else json.dumps(body)
+    sent = {"Content-Type": "application/json", **headers}
+    async with http.request(method, broker.web_url + path, data=data, headers=sent) as response:
+        return response.status, await response.text()
+
+
+@pytest.fixture
+def credentials(tmp_path):
+    token = Security(tmp_path, (0, 0)).token()
+    return {
+        "brokerClientAuthenticationPlugin": TOKEN,
+        "brokerClientAuthenticationParameters": f"token:{token}",
+    }
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_a_broker_shows_its_own_credentials(tmp_path, credentials, tls):
+    files = {"brokerClientTlsEnabled": "true"} if tls else {}
+    if tls:
+        files["brokerClientTrustCertsFilePath"] = Security(tmp_path, (0, 0)).authority.file
+        files["advertisedAddress"] = "localhost"
+    async with brokers_of(tmp_path, **credentials, **files) as (pair, http):
+        for broker in pair.brokers:
+            assert (await ask(http, broker, "PUT", f"{TOPIC}/partitions", 8))[0] in (204, 409)
+            status, text = await ask(http, broker, "GET", f"{TOPIC}/partitioned-stats")
+            assert (status, len(json.loads(text)["partitions"])) == (200, 8)
+        assert all(registry.loaded for registry in pair.registries)
+
+
+async def test_who_may_not_ask_is_refused_by_the_first_broker(tmp_path, credentials):
+    async with brokers_of(tmp_path, **credentials) as (pair, http):
+        await ask(http, pair.brokers[0], "PUT", f"{TOPIC}/partitions", 8)
+    async with brokers_of(tmp_path, **credentials, superUserRoles="boss") as (pair, http):
+        status, text = await ask(http, pair.brokers[0], "PUT", f"{TOPIC}/partitions", 8)
+        assert status == 403, text
+        assert not any(registry.loaded for registry in pair.registries)
+
+
+async def test_without_credentials_it_is_said_which_settings_are_missing(tmp_path):
+    async with brokers_of(tmp_path) as (pair, http):
+        status, text = await ask(http, pair.brokers[0], "PUT", f"{TOPIC}/partitions", 8)
+        assert status == 503
+        assert "set brokerClientAuthenticationPlugin" in json.loads(text)["reason"]
