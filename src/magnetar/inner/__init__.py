@@ -10,46 +10,11 @@ from typing import Final
 
 from magnetar.errors import InvalidValue
 
-from .plain import (
-    checksum,
-    columns,
-    cut_acks,
-    cut_entries,
-    cut_records,
-    cut_rows,
-    cut_sends,
-    encode_block,
-    look_into,
-    message_frames,
-    pack,
-    pack_rows,
-    send_receipts,
-    share_rows,
-    unpack,
-    unpack_as,
-    write_fields,
-)
+from . import plain
+from .plain import *  # noqa: F403 - its loops are listed once, there
 
-__all__ = [
-    "BUILD",
-    "checksum",
-    "columns",
-    "cut_acks",
-    "cut_entries",
-    "cut_records",
-    "cut_rows",
-    "cut_sends",
-    "encode_block",
-    "look_into",
-    "message_frames",
-    "pack",
-    "pack_rows",
-    "send_receipts",
-    "share_rows",
-    "unpack",
-    "unpack_as",
-    "write_fields",
-]
+__all__ = ["BUILD"]
+__all__ += plain.__all__
 
 _VARIABLE: Final = "MAGNETAR_INNER"
 _wanted = os.environ.get(_VARIABLE, "")
@@ -60,25 +25,7 @@ BUILD = "plain"
 """Which loops these are: "compiled" or "plain"."""
 if _wanted != "plain":
     try:
-        from ._compiled import (
-            checksum,
-            columns,
-            cut_acks,
-            cut_entries,
-            cut_records,
-            cut_rows,
-            cut_sends,
-            encode_block,
-            look_into,
-            message_frames,
-            pack,
-            pack_rows,
-            send_receipts,
-            share_rows,
-            unpack,
-            unpack_as,
-            write_fields,
-        )
+        from ._compiled import *  # noqa: F403 - the same names
     except ImportError as error:
         if _wanted:
             raise InvalidValue(

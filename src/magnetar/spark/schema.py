@@ -1,71 +1,60 @@
 """The columns of a message in Spark: the same for batch reads and for streams. Pure."""
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql import types as t
 
 from magnetar.errors import InvalidValue
 
-MESSAGE_ID = StructType(
+MESSAGE_ID = t.StructType(
     [
-        StructField("ledger_id", LongType()),
-        StructField("entry_id", LongType()),
-        StructField("batch_index", IntegerType()),
-        StructField("partition", IntegerType()),
+        t.StructField("ledger_id", t.LongType()),
+        t.StructField("entry_id", t.LongType()),
+        t.StructField("batch_index", t.IntegerType()),
+        t.StructField("partition", t.IntegerType()),
     ]
 )
-PROPERTIES = MapType(StringType(), StringType())
+PROPERTIES = t.MapType(t.StringType(), t.StringType())
 
-READ_SCHEMA = StructType(
+READ_SCHEMA = t.StructType(
     [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("properties", PROPERTIES),
-        StructField("publish_time", TimestampType()),
-        StructField("event_time", TimestampType()),
-        StructField("message_id", MESSAGE_ID),
-        StructField("ordering_key", BinaryType()),
-        StructField("producer_name", StringType()),
-        StructField("sequence_id", LongType()),
+        t.StructField("key", t.BinaryType()),
+        t.StructField("value", t.BinaryType()),
+        t.StructField("topic", t.StringType()),
+        t.StructField("partition", t.IntegerType()),
+        t.StructField("properties", PROPERTIES),
+        t.StructField("publish_time", t.TimestampType()),
+        t.StructField("event_time", t.TimestampType()),
+        t.StructField("message_id", MESSAGE_ID),
+        t.StructField("ordering_key", t.BinaryType()),
+        t.StructField("producer_name", t.StringType()),
+        t.StructField("sequence_id", t.LongType()),
     ]
 )
 """``topic`` is the partition's full name; ``partition`` is -1 on a topic without partitions."""
 
-PULSAR_SPARK_SCHEMA = StructType(
+PULSAR_SPARK_SCHEMA = t.StructType(
     [
-        StructField("value", BinaryType()),
-        StructField("__key", BinaryType()),
-        StructField("__topic", StringType()),
-        StructField("__messageId", BinaryType()),
-        StructField("__publishTime", TimestampType()),
-        StructField("__eventTime", TimestampType()),
-        StructField("__messageProperties", PROPERTIES),
+        t.StructField("value", t.BinaryType()),
+        t.StructField("__key", t.BinaryType()),
+        t.StructField("__topic", t.StringType()),
+        t.StructField("__messageId", t.BinaryType()),
+        t.StructField("__publishTime", t.TimestampType()),
+        t.StructField("__eventTime", t.TimestampType()),
+        t.StructField("__messageProperties", PROPERTIES),
     ]
 )
 """The columns of StreamNative's connector; ``__messageId`` is as clients serialize it."""
-HEADERS = ArrayType(
-    StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+HEADERS = t.ArrayType(
+    t.StructType([t.StructField("key", t.StringType()), t.StructField("value", t.BinaryType())])
 )
-KAFKA_SCHEMA = StructType(
+KAFKA_SCHEMA = t.StructType(
     [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
+        t.StructField("key", t.BinaryType()),
+        t.StructField("value", t.BinaryType()),
+        t.StructField("topic", t.StringType()),
+        t.StructField("partition", t.IntegerType()),
+        t.StructField("offset", t.LongType()),
+        t.StructField("timestamp", t.TimestampType()),
+        t.StructField("timestampType", t.IntegerType()),
     ]
 )
 """The columns of Spark's source for Kafka; ``headers`` is one more where it is asked for."""
@@ -81,35 +70,35 @@ OWN_NAMES = {
 }
 """What these columns are called where they are made (``columns.py``)."""
 
-_BYTES: tuple[DataType, ...] = (BinaryType(), StringType())
-WRITE_COLUMNS: dict[str, tuple[DataType, ...]] = {
+_BYTES: tuple[t.DataType, ...] = (t.BinaryType(), t.StringType())
+WRITE_COLUMNS: dict[str, tuple[t.DataType, ...]] = {
     "value": _BYTES,
     "key": _BYTES,
-    "topic": (StringType(),),
+    "topic": (t.StringType(),),
     "properties": (PROPERTIES,),
     "headers": (HEADERS,),
-    "event_time": (TimestampType(),),
+    "event_time": (t.TimestampType(),),
     "ordering_key": _BYTES,
 }
 """What a written row may hold, and as which types. Strings are written as UTF-8."""
 
 
 def with_values(
-    columns: StructType, value: DataType, *, top_level: bool, corrupt: str | None
-) -> StructType:
+    columns: t.StructType, value: t.DataType, *, top_level: bool, corrupt: str | None
+) -> t.StructType:
     """``columns`` with typed values: one column, or ``top_level`` one for each field of a struct.
 
     ``corrupt`` is the column of payloads that are no such value. Raises InvalidValue where a field
     is called like another column.
     """
-    typed = [StructField("value", value)]
-    if top_level and isinstance(value, StructType):
+    typed = [t.StructField("value", value)]
+    if top_level and isinstance(value, t.StructType):
         typed = list(value)
-    fields: list[StructField] = []
+    fields: list[t.StructField] = []
     for field in columns:
         fields += typed if field.name == "value" else [field]
     if corrupt is not None:
-        fields.append(StructField(corrupt, BinaryType()))
+        fields.append(t.StructField(corrupt, t.BinaryType()))
     names = [field.name for field in fields]
     for name in names:
         if names.count(name) > 1:
@@ -117,10 +106,10 @@ def with_values(
                 f"there would be two columns '{name}', one of them of the topic's schema: leave "
                 f"the option columns out, or name {name} otherwise in columnNameOfCorruptRecord"
             )
-    return StructType(fields)
+    return t.StructType(fields)
 
 
-def check_read(schema: StructType, offered: StructType = READ_SCHEMA) -> StructType:
+def check_read(schema: t.StructType, offered: t.StructType = READ_SCHEMA) -> t.StructType:
     """The columns asked for, or InvalidValue: any of those offered, in any order."""
     known = {field.name: field.dataType for field in offered}
     for field in schema:
@@ -133,7 +122,7 @@ def check_read(schema: StructType, offered: StructType = READ_SCHEMA) -> StructT
 
 
 def check_write(
-    schema: StructType, *, topic: str | None, text: bool = False, typed: bool = False
+    schema: t.StructType, *, topic: str | None, text: bool = False, typed: bool = False
 ) -> None:
     """Raise InvalidValue unless rows of this schema can be written as messages.
 
@@ -170,30 +159,30 @@ def check_write(
         raise InvalidValue("there is no column 'value': a message's content comes from it")
     if {"properties", "headers"} <= {*names}:
         raise InvalidValue("columns 'properties' and 'headers' say the same: leave one out")
-    if text and schema["value"].dataType != StringType():
+    if text and schema["value"].dataType != t.StringType():
         raise InvalidValue("schema=string is for text: cast the column 'value' to string")
     if topic is None and "topic" not in names:
         raise InvalidValue("where to? Set the option topic, or add a column 'topic' to the rows")
 
 
-def _within(asked: DataType, offered: DataType | None) -> bool:
+def _within(asked: t.DataType, offered: t.DataType | None) -> bool:
     """The same, or of a value a struct with some fields; whether or not something may be null."""
     if offered == MESSAGE_ID:
         return asked == offered
-    if isinstance(asked, StructType) and isinstance(offered, StructType):
+    if isinstance(asked, t.StructType) and isinstance(offered, t.StructType):
         known = {field.name: field.dataType for field in offered}
         return all(_within(field.dataType, known.get(field.name)) for field in asked)
-    if isinstance(asked, ArrayType) and isinstance(offered, ArrayType):
+    if isinstance(asked, t.ArrayType) and isinstance(offered, t.ArrayType):
         return _within(asked.elementType, offered.elementType)
-    if isinstance(asked, MapType) and isinstance(offered, MapType):
+    if isinstance(asked, t.MapType) and isinstance(offered, t.MapType):
         return asked.keyType == offered.keyType and _within(asked.valueType, offered.valueType)
     return asked == offered
 
 
-def _same(found: DataType, wanted: DataType) -> bool:
+def _same(found: t.DataType, wanted: t.DataType) -> bool:
     """Equal, whether or not the values in a map, or the parts of headers, may be null."""
     if wanted == HEADERS:
         return found.simpleString() == wanted.simpleString()
-    if isinstance(found, MapType) and isinstance(wanted, MapType):
+    if isinstance(found, t.MapType) and isinstance(wanted, t.MapType):
         return found.keyType == wanted.keyType and found.valueType == wanted.valueType
     return found == wanted

@@ -13,27 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    NullType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-)
+from pyspark.sql import types as t
 
 from magnetar.errors import UndecodableValue
 from magnetar.schemas.primitives import of_day
@@ -43,14 +23,14 @@ PLACES_MAX: Final = 2**31 - 1
 """Bytes, or items, in one array: Arrow counts them in 32 bits."""
 DAY_NS: Final = 86_400_000_000_000
 
-_NUMBERS: Final[Mapping[type[DataType], Any]] = {
-    BooleanType: np.bool_,
-    ByteType: np.int8,
-    ShortType: np.int16,
-    IntegerType: np.int32,
-    LongType: np.int64,
-    FloatType: np.float32,
-    DoubleType: np.float64,
+_NUMBERS: Final[Mapping[type[t.DataType], Any]] = {
+    t.BooleanType: np.bool_,
+    t.ByteType: np.int8,
+    t.ShortType: np.int16,
+    t.IntegerType: np.int32,
+    t.LongType: np.int64,
+    t.FloatType: np.float32,
+    t.DoubleType: np.float64,
 }
 _NUMBER_MAX: Final = 2**63 - 1
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
@@ -83,7 +63,7 @@ def array_of(
 
 
 def binary_array(values: Sequence[bytes | None]) -> pa.Array:
-    return array_of(values, ValueType(BinaryType()), pa.binary())
+    return array_of(values, ValueType(t.BinaryType()), pa.binary())
 
 
 def fixed_array(numbers: Numbers, arrow: pa.DataType, valid: Numbers | None = None) -> pa.Array:
@@ -114,7 +94,7 @@ class _Arrays:
     def struct(
         self, values: Values, kind: ValueType, arrow: pa.DataType, valid: Numbers | None
     ) -> pa.Array:
-        assert isinstance(kind.spark, StructType)
+        assert isinstance(kind.spark, t.StructType)
         children = []
         for index, (name, child) in enumerate(zip(kind.spark.names, kind.children, strict=True)):
             get = self._field_of(index, name)
@@ -157,7 +137,7 @@ class _Arrays:
     def decimal(
         self, values: Values, kind: ValueType, arrow: pa.DataType, valid: Numbers | None
     ) -> pa.Array:
-        assert isinstance(kind.spark, DecimalType)
+        assert isinstance(kind.spark, t.DecimalType)
         buffers = [_bitmap(valid), _decimals(values, kind.spark)]
         return pa.Array.from_buffers(arrow, len(values), buffers)
 
@@ -173,18 +153,18 @@ class _Arrays:
         return fixed_array(numbers, arrow, valid)
 
 
-_MAKERS: Final[dict[type[DataType], Callable[..., pa.Array]]] = {
-    NullType: _Arrays.nulls,
-    StructType: _Arrays.struct,
-    ArrayType: _Arrays.list,
-    MapType: _Arrays.map,
-    StringType: _Arrays.text,
-    BinaryType: _Arrays.binary,
-    DecimalType: _Arrays.decimal,
-    DateType: _Arrays.time,
-    TimeType: _Arrays.time,
-    TimestampType: _Arrays.time,
-    TimestampNTZType: _Arrays.time,
+_MAKERS: Final[dict[type[t.DataType], Callable[..., pa.Array]]] = {
+    t.NullType: _Arrays.nulls,
+    t.StructType: _Arrays.struct,
+    t.ArrayType: _Arrays.list,
+    t.MapType: _Arrays.map,
+    t.StringType: _Arrays.text,
+    t.BinaryType: _Arrays.binary,
+    t.DecimalType: _Arrays.decimal,
+    t.DateType: _Arrays.time,
+    t.TimeType: _Arrays.time,
+    t.TimestampType: _Arrays.time,
+    t.TimestampNTZType: _Arrays.time,
     **dict.fromkeys(_NUMBERS, _Arrays.number),
 }
 
@@ -219,7 +199,7 @@ def _places(sizes: Iterable[int]) -> pa.Buffer:
     return pa.py_buffer(places.astype(np.int32))
 
 
-def _decimals(values: Values, spark: DecimalType) -> pa.Buffer:
+def _decimals(values: Values, spark: t.DecimalType) -> pa.Buffer:
     """Of bytes, big-endian, or decimal numbers."""
     most = 10**spark.precision
     parts = []
@@ -259,7 +239,7 @@ def _times(values: Values, kind: ValueType, arrow: pa.DataType) -> Numbers:
     if len(numbers) and max(int(numbers.max()), -int(numbers.min())) > _NUMBER_MAX // kind.factor:
         raise OverflowError(f"{numbers.max()} is too far from 1970")
     numbers *= kind.factor
-    if isinstance(kind.spark, TimeType) and ((numbers < 0) | (numbers >= DAY_NS)).any():
+    if isinstance(kind.spark, t.TimeType) and ((numbers < 0) | (numbers >= DAY_NS)).any():
         raise OverflowError("a time of day outside of the day")
     if arrow.bit_width == 32:
         if len(numbers) and max(int(numbers.max()), -int(numbers.min())) > PLACES_MAX:
@@ -270,9 +250,9 @@ def _times(values: Values, kind: ValueType, arrow: pa.DataType) -> Numbers:
 
 def _stored(text: str, kind: ValueType) -> int:
     """A date or time in ISO 8601 as the number that would be stored. Raises ValueError."""
-    if isinstance(kind.spark, DateType):
+    if isinstance(kind.spark, t.DateType):
         return date.fromisoformat(text).toordinal() - _EPOCH_DAY
-    if isinstance(kind.spark, TimeType):
+    if isinstance(kind.spark, t.TimeType):
         since = of_day(time.fromisoformat(text))
         return (since.days * 86_400 + since.seconds) * 10**9 // kind.factor + (
             since.microseconds * 1000 // kind.factor

@@ -10,27 +10,7 @@ from typing import Annotated, Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    NullType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-)
+from pyspark.sql import types as t
 
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
@@ -115,14 +95,14 @@ def _of_struct(index: int, _name: str) -> Callable[[Any], Any]:
 def _json_type(kind: ValueType, library: Any) -> Any:
     """What the library holds JSON to. A field that is missing, or null, is null."""
     spark = kind.spark
-    if isinstance(spark, StructType):
+    if isinstance(spark, t.StructType):
         names = {f"f{index}": name for index, name in enumerate(spark.names)}
         types = [_json_type(child, library) | None for child in kind.children]
         fields = [(field, each, None) for field, each in zip(names, types, strict=True)]
         return library.defstruct("Value", fields, rename=names, gc=False)
-    if isinstance(spark, ArrayType):
+    if isinstance(spark, t.ArrayType):
         return list[_json_type(kind.children[0], library) | None]  # type: ignore[misc]
-    if isinstance(spark, MapType):
+    if isinstance(spark, t.MapType):
         return dict[str, _json_type(kind.children[0], library) | None]  # type: ignore[misc]
     bits = _BITS.get(type(spark))
     if bits is not None:
@@ -130,31 +110,31 @@ def _json_type(kind: ValueType, library: Any) -> Any:
     return _JSON_TYPES[type(spark)]
 
 
-_BITS: Final[dict[type[DataType], int]] = {
-    ByteType: 7,
-    ShortType: 15,
-    IntegerType: 31,
-    LongType: 63,
+_BITS: Final[dict[type[t.DataType], int]] = {
+    t.ByteType: 7,
+    t.ShortType: 15,
+    t.IntegerType: 31,
+    t.LongType: 63,
 }
-_JSON_TYPES: Final[dict[type[DataType], Any]] = {
-    NullType: type(None),
-    BooleanType: bool,
-    FloatType: float,
-    DoubleType: float,
-    StringType: str,
-    BinaryType: bytes,
-    DecimalType: Decimal,
-    DateType: int | str,
-    TimeType: int | str,
-    TimestampType: int | str,
-    TimestampNTZType: int | str,
+_JSON_TYPES: Final[dict[type[t.DataType], Any]] = {
+    t.NullType: type(None),
+    t.BooleanType: bool,
+    t.FloatType: float,
+    t.DoubleType: float,
+    t.StringType: str,
+    t.BinaryType: bytes,
+    t.DecimalType: Decimal,
+    t.DateType: int | str,
+    t.TimeType: int | str,
+    t.TimestampType: int | str,
+    t.TimestampNTZType: int | str,
 }
 
 
 def _key_value(
     reader: SchemaInfo, kind: ValueType, arrow: pa.DataType, writer: SchemaInfo
 ) -> Decode:
-    assert isinstance(kind.spark, StructType)
+    assert isinstance(kind.spark, t.StructType)
     of_part = dict(
         zip(("key", "value"), zip(parts_of(reader), parts_of(writer), strict=True), strict=True)
     )

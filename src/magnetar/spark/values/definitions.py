@@ -9,26 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-)
+from pyspark.sql import types as t
 
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
@@ -36,54 +17,54 @@ from magnetar.model.schemas import SchemaInfo, SchemaType
 RECORD: Final = "topLevelRecord"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-_PRIMITIVES: Final[Mapping[type[DataType], SchemaType]] = {
-    BinaryType: SchemaType.NONE,
-    StringType: SchemaType.STRING,
-    BooleanType: SchemaType.BOOLEAN,
-    ByteType: SchemaType.INT8,
-    ShortType: SchemaType.INT16,
-    IntegerType: SchemaType.INT32,
-    LongType: SchemaType.INT64,
-    FloatType: SchemaType.FLOAT,
-    DoubleType: SchemaType.DOUBLE,
+_PRIMITIVES: Final[Mapping[type[t.DataType], SchemaType]] = {
+    t.BinaryType: SchemaType.NONE,
+    t.StringType: SchemaType.STRING,
+    t.BooleanType: SchemaType.BOOLEAN,
+    t.ByteType: SchemaType.INT8,
+    t.ShortType: SchemaType.INT16,
+    t.IntegerType: SchemaType.INT32,
+    t.LongType: SchemaType.INT64,
+    t.FloatType: SchemaType.FLOAT,
+    t.DoubleType: SchemaType.DOUBLE,
     # Those of Java's newer classes, which cut nothing off.
-    TimestampType: SchemaType.INSTANT,
-    DateType: SchemaType.LOCAL_DATE,
-    TimeType: SchemaType.LOCAL_TIME,
-    TimestampNTZType: SchemaType.LOCAL_DATE_TIME,
+    t.TimestampType: SchemaType.INSTANT,
+    t.DateType: SchemaType.LOCAL_DATE,
+    t.TimeType: SchemaType.LOCAL_TIME,
+    t.TimestampNTZType: SchemaType.LOCAL_DATE_TIME,
 }
-_AVRO: Final[Mapping[type[DataType], Any]] = {
-    BooleanType: "boolean",
-    ByteType: "int",
-    ShortType: "int",
-    IntegerType: "int",
-    LongType: "long",
-    FloatType: "float",
-    DoubleType: "double",
-    StringType: "string",
-    BinaryType: "bytes",
-    DateType: {"type": "int", "logicalType": "date"},
-    TimestampType: {"type": "long", "logicalType": "timestamp-micros"},
-    TimestampNTZType: {"type": "long", "logicalType": "local-timestamp-micros"},
-    TimeType: {"type": "long", "logicalType": "time-micros"},
+_AVRO: Final[Mapping[type[t.DataType], Any]] = {
+    t.BooleanType: "boolean",
+    t.ByteType: "int",
+    t.ShortType: "int",
+    t.IntegerType: "int",
+    t.LongType: "long",
+    t.FloatType: "float",
+    t.DoubleType: "double",
+    t.StringType: "string",
+    t.BinaryType: "bytes",
+    t.DateType: {"type": "int", "logicalType": "date"},
+    t.TimestampType: {"type": "long", "logicalType": "timestamp-micros"},
+    t.TimestampNTZType: {"type": "long", "logicalType": "local-timestamp-micros"},
+    t.TimeType: {"type": "long", "logicalType": "time-micros"},
 }
 
 
-def derived(value: DataType, wanted: SchemaType | None = None) -> SchemaInfo:
+def derived(value: t.DataType, wanted: SchemaType | None = None) -> SchemaInfo:
     """The schema of a column: Avro of a struct and a primitive of others, if none is ``wanted``.
 
     Raises InvalidValue where there is none.
     """
     kind = wanted
     if kind is None:
-        kind = SchemaType.AVRO if isinstance(value, StructType) else _PRIMITIVES.get(type(value))
+        kind = SchemaType.AVRO if isinstance(value, t.StructType) else _PRIMITIVES.get(type(value))
     if kind is None:
         raise InvalidValue(
             f"there is no schema for values of {value.simpleString():.200}: make a struct of it"
         )
     if kind not in (SchemaType.AVRO, SchemaType.JSON):
         return SchemaInfo(kind)
-    if not isinstance(value, StructType):
+    if not isinstance(value, t.StructType):
         raise InvalidValue(
             f"schema={kind.name.lower()} is for a struct, and the value is "
             f"{value.simpleString():.200}: select struct(...) as value"
@@ -91,15 +72,15 @@ def derived(value: DataType, wanted: SchemaType | None = None) -> SchemaInfo:
     return SchemaInfo(kind, json.dumps(avro_of(value, RECORD, "")).encode())
 
 
-def avro_of(kind: DataType, name: str, namespace: str) -> Any:
+def avro_of(kind: t.DataType, name: str, namespace: str) -> Any:
     """The definition of a type; ``name`` is that of the field it is of. Raises InvalidValue."""
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, t.ArrayType):
         item = avro_of(kind.elementType, name, namespace)
         return {"type": "array", "items": _nullable(item, kind.containsNull)}
-    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
+    if isinstance(kind, t.MapType) and isinstance(kind.keyType, t.StringType):
         item = avro_of(kind.valueType, name, namespace)
         return {"type": "map", "values": _nullable(item, kind.valueContainsNull)}
-    if isinstance(kind, DecimalType):
+    if isinstance(kind, t.DecimalType):
         return {
             "type": "fixed",
             "name": ".".join(filter(None, (namespace, name, "fixed"))),
@@ -108,7 +89,7 @@ def avro_of(kind: DataType, name: str, namespace: str) -> Any:
             "precision": kind.precision,
             "scale": kind.scale,
         }
-    if isinstance(kind, StructType):
+    if isinstance(kind, t.StructType):
         inside = f"{namespace}.{name}" if namespace else name
         fields = []
         for field in kind:

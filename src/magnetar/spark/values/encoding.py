@@ -7,24 +7,7 @@ from importlib import import_module
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-)
+from pyspark.sql import types as t
 
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
@@ -38,7 +21,7 @@ Convert = Callable[[Any], Any]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
-_WHOLE: Final[list[type[DataType]]] = [ByteType, ShortType, IntegerType, LongType]
+_WHOLE: Final[list[type[t.DataType]]] = [t.ByteType, t.ShortType, t.IntegerType, t.LongType]
 
 
 class Encoded(NamedTuple):
@@ -52,7 +35,7 @@ Encode = Callable[[Sequence[Any]], Encoded]
 """Values as ``pyarrow`` shows them, to payloads. Raises InvalidValue, which names the field."""
 
 
-def encoder(schema: SchemaInfo, given: DataType) -> Encode:
+def encoder(schema: SchemaInfo, given: t.DataType) -> Encode:
     """What encodes a column of type ``given`` by ``schema``.
 
     Raises InvalidValue, which names the field, where the two do not fit.
@@ -69,13 +52,13 @@ def encoder(schema: SchemaInfo, given: DataType) -> Encode:
     return encode_all
 
 
-def check_fits(given: DataType, wanted: ValueType, path: str) -> None:
+def check_fits(given: t.DataType, wanted: ValueType, path: str) -> None:
     """Raise InvalidValue unless every value of type ``given`` is one of ``wanted``, but for null.
 
     Numbers may be widened, and fields that have defaults, or may be null, left out.
     """
     spark = wanted.spark
-    if isinstance(given, StructType) and isinstance(spark, StructType):
+    if isinstance(given, t.StructType) and isinstance(spark, t.StructType):
         children = dict(zip(spark.names, wanted.children, strict=True))
         for field in given:
             if field.name not in children:
@@ -90,9 +73,9 @@ def check_fits(given: DataType, wanted: ValueType, path: str) -> None:
                     f"field '{path}.{name}' is missing: the topic's schema has it as "
                     f"{child.spark.simpleString():.200}, without a default"
                 )
-    elif isinstance(given, ArrayType) and isinstance(spark, ArrayType):
+    elif isinstance(given, t.ArrayType) and isinstance(spark, t.ArrayType):
         check_fits(given.elementType, wanted.children[0], f"{path}[]")
-    elif isinstance(given, MapType) and isinstance(spark, MapType) and _is_text(given.keyType):
+    elif isinstance(given, t.MapType) and isinstance(spark, t.MapType) and _is_text(given.keyType):
         check_fits(given.valueType, wanted.children[0], f"{path}[]")
     elif not _fits(given, spark):
         raise InvalidValue(
@@ -101,9 +84,9 @@ def check_fits(given: DataType, wanted: ValueType, path: str) -> None:
         )
 
 
-def differences(theirs: DataType, ours: DataType, path: str = "value") -> Iterator[str]:
+def differences(theirs: t.DataType, ours: t.DataType, path: str = "value") -> Iterator[str]:
     """How the values of a topic differ from those of rows, field by field."""
-    if isinstance(theirs, StructType) and isinstance(ours, StructType):
+    if isinstance(theirs, t.StructType) and isinstance(ours, t.StructType):
         mine = {field.name: field.dataType for field in ours}
         for field in theirs:
             name = f"{path}.{field.name}"
@@ -121,26 +104,26 @@ def differences(theirs: DataType, ours: DataType, path: str = "value") -> Iterat
         )
 
 
-def _is_text(kind: DataType) -> bool:
-    return isinstance(kind, StringType)
+def _is_text(kind: t.DataType) -> bool:
+    return isinstance(kind, t.StringType)
 
 
-def _fits(given: DataType, wanted: DataType) -> bool:
+def _fits(given: t.DataType, wanted: t.DataType) -> bool:
     if type(given) in _WHOLE:
         most = _WHOLE[_WHOLE.index(type(given)) :]
-        exact = isinstance(wanted, DoubleType) and not isinstance(given, LongType)
+        exact = isinstance(wanted, t.DoubleType) and not isinstance(given, t.LongType)
         return exact or type(wanted) in most
-    if isinstance(given, FloatType):
-        return isinstance(wanted, FloatType | DoubleType)
-    if isinstance(given, DecimalType) and isinstance(wanted, DecimalType):
+    if isinstance(given, t.FloatType):
+        return isinstance(wanted, t.FloatType | t.DoubleType)
+    if isinstance(given, t.DecimalType) and isinstance(wanted, t.DecimalType):
         return given.scale <= wanted.scale and (
             given.precision - given.scale <= wanted.precision - wanted.scale
         )
     return type(given) is type(wanted)
 
 
-def _key_value(schema: SchemaInfo, given: DataType) -> Encode:
-    assert isinstance(given, StructType), "held by check_fits"
+def _key_value(schema: SchemaInfo, given: t.DataType) -> Encode:
+    assert isinstance(given, t.StructType), "held by check_fits"
     parts = [
         (name, _one(part, value_type(part), given[name].dataType))
         for name, part in zip(("key", "value"), parts_of(schema), strict=True)
@@ -168,7 +151,7 @@ def _key_value(schema: SchemaInfo, given: DataType) -> Encode:
     return encode_all
 
 
-def _one(schema: SchemaInfo, kind: ValueType, given: DataType) -> Callable[[Any], bytes]:
+def _one(schema: SchemaInfo, kind: ValueType, given: t.DataType) -> Callable[[Any], bytes]:
     """What encodes one value that is there."""
     if schema.type is SchemaType.AVRO:
         write = Definition.of(schema.data).write
@@ -193,38 +176,38 @@ def _chained(convert: Convert | None, write: Callable[[Any], bytes]) -> Callable
     return encode
 
 
-def _plain(kind: ValueType, given: DataType) -> Convert | None:
+def _plain(kind: ValueType, given: t.DataType) -> Convert | None:
     """What makes of a value what Avro's library takes; None where it is that already."""
     return _converted(kind, given, lambda _kind: None, fill=True)
 
 
-def _in_json(kind: ValueType, given: DataType) -> Convert | None:
+def _in_json(kind: ValueType, given: t.DataType) -> Convert | None:
     """The same for JSON: times are the numbers that Avro would store."""
     return _converted(kind, given, _json_leaf, fill=False)
 
 
 def _converted(
-    kind: ValueType, given: DataType, leaf: Callable[[ValueType], Convert | None], *, fill: bool
+    kind: ValueType, given: t.DataType, leaf: Callable[[ValueType], Convert | None], *, fill: bool
 ) -> Convert | None:
     """``fill``: with null for fields that are missing, and have no default."""
-    if isinstance(kind.spark, StructType):
+    if isinstance(kind.spark, t.StructType):
         return _converted_struct(kind, given, leaf, fill=fill)
-    if isinstance(kind.spark, ArrayType):
-        assert isinstance(given, ArrayType)
+    if isinstance(kind.spark, t.ArrayType):
+        assert isinstance(given, t.ArrayType)
         item = _converted(kind.children[0], given.elementType, leaf, fill=fill)
         return None if item is None else partial(_each, item)
-    if isinstance(kind.spark, MapType):
-        assert isinstance(given, MapType)
+    if isinstance(kind.spark, t.MapType):
+        assert isinstance(given, t.MapType)
         of = _converted(kind.children[0], given.valueType, leaf, fill=fill)
         return partial(_pairs, of)
     return leaf(kind)
 
 
 def _converted_struct(
-    kind: ValueType, given: DataType, leaf: Callable[[ValueType], Convert | None], *, fill: bool
+    kind: ValueType, given: t.DataType, leaf: Callable[[ValueType], Convert | None], *, fill: bool
 ) -> Convert | None:
-    assert isinstance(kind.spark, StructType)
-    assert isinstance(given, StructType)
+    assert isinstance(kind.spark, t.StructType)
+    assert isinstance(given, t.StructType)
     children = dict(zip(kind.spark.names, kind.children, strict=True))
     converts = {
         field.name: convert
@@ -257,13 +240,13 @@ def _pairs(convert: Convert | None, pairs: list[tuple[str, Any]]) -> dict[str, A
 
 
 def _json_leaf(kind: ValueType) -> Convert | None:
-    if isinstance(kind.spark, FloatType | DoubleType):
+    if isinstance(kind.spark, t.FloatType | t.DoubleType):
         return _finite
-    if isinstance(kind.spark, DateType):
+    if isinstance(kind.spark, t.DateType):
         return lambda day: day.toordinal() - _EPOCH_DAY
-    if isinstance(kind.spark, TimestampType | TimestampNTZType):
+    if isinstance(kind.spark, t.TimestampType | t.TimestampNTZType):
         return lambda when: _microseconds(when) // kind.factor
-    if isinstance(kind.spark, TimeType):
+    if isinstance(kind.spark, t.TimeType):
         return lambda when: _nanoseconds(when) // kind.factor
     return None
 

@@ -4,28 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    NullType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-    TimeType,
-)
+from pyspark.sql import types as t
 
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
@@ -45,7 +24,7 @@ class ValueType:
     or of a map's values. Of the fields of a struct ``defaults`` are those that may be left out.
     """
 
-    spark: DataType
+    spark: t.DataType
     factor: int = 1
     children: tuple["ValueType", ...] = ()
     nullable: bool = False  # Null may be stored.
@@ -53,44 +32,44 @@ class ValueType:
 
 
 PRIMITIVES: Final[Mapping[SchemaType, ValueType]] = {
-    SchemaType.NONE: ValueType(BinaryType()),
-    SchemaType.STRING: ValueType(StringType()),
-    SchemaType.BOOLEAN: ValueType(BooleanType()),
-    SchemaType.INT8: ValueType(ByteType()),
-    SchemaType.INT16: ValueType(ShortType()),
-    SchemaType.INT32: ValueType(IntegerType()),
-    SchemaType.INT64: ValueType(LongType()),
-    SchemaType.FLOAT: ValueType(FloatType()),
-    SchemaType.DOUBLE: ValueType(DoubleType()),
-    SchemaType.DATE: ValueType(DateType()),
-    SchemaType.TIME: ValueType(TimeType()),
-    SchemaType.TIMESTAMP: ValueType(TimestampType()),
-    SchemaType.INSTANT: ValueType(TimestampType()),
-    SchemaType.LOCAL_DATE: ValueType(DateType()),
-    SchemaType.LOCAL_TIME: ValueType(TimeType()),
-    SchemaType.LOCAL_DATE_TIME: ValueType(TimestampNTZType()),
+    SchemaType.NONE: ValueType(t.BinaryType()),
+    SchemaType.STRING: ValueType(t.StringType()),
+    SchemaType.BOOLEAN: ValueType(t.BooleanType()),
+    SchemaType.INT8: ValueType(t.ByteType()),
+    SchemaType.INT16: ValueType(t.ShortType()),
+    SchemaType.INT32: ValueType(t.IntegerType()),
+    SchemaType.INT64: ValueType(t.LongType()),
+    SchemaType.FLOAT: ValueType(t.FloatType()),
+    SchemaType.DOUBLE: ValueType(t.DoubleType()),
+    SchemaType.DATE: ValueType(t.DateType()),
+    SchemaType.TIME: ValueType(t.TimeType()),
+    SchemaType.TIMESTAMP: ValueType(t.TimestampType()),
+    SchemaType.INSTANT: ValueType(t.TimestampType()),
+    SchemaType.LOCAL_DATE: ValueType(t.DateType()),
+    SchemaType.LOCAL_TIME: ValueType(t.TimeType()),
+    SchemaType.LOCAL_DATE_TIME: ValueType(t.TimestampNTZType()),
 }
 
-_PLAIN: Final[Mapping[str, DataType]] = {
-    "null": NullType(),
-    "boolean": BooleanType(),
-    "int": IntegerType(),
-    "long": LongType(),
-    "float": FloatType(),
-    "double": DoubleType(),
-    "bytes": BinaryType(),
-    "fixed": BinaryType(),
-    "string": StringType(),
-    "enum": StringType(),
+_PLAIN: Final[Mapping[str, t.DataType]] = {
+    "null": t.NullType(),
+    "boolean": t.BooleanType(),
+    "int": t.IntegerType(),
+    "long": t.LongType(),
+    "float": t.FloatType(),
+    "double": t.DoubleType(),
+    "bytes": t.BinaryType(),
+    "fixed": t.BinaryType(),
+    "string": t.StringType(),
+    "enum": t.StringType(),
 }
 _LOGICAL: Final[Mapping[tuple[str, str], ValueType]] = {
-    ("int", "date"): ValueType(DateType()),
-    ("int", "time-millis"): ValueType(TimeType(), _NS_OF_MS),
-    ("long", "time-micros"): ValueType(TimeType(), 1000),
-    ("long", "timestamp-millis"): ValueType(TimestampType(), 1000),
-    ("long", "timestamp-micros"): ValueType(TimestampType()),
-    ("long", "local-timestamp-millis"): ValueType(TimestampNTZType(), 1000),
-    ("long", "local-timestamp-micros"): ValueType(TimestampNTZType()),
+    ("int", "date"): ValueType(t.DateType()),
+    ("int", "time-millis"): ValueType(t.TimeType(), _NS_OF_MS),
+    ("long", "time-micros"): ValueType(t.TimeType(), 1000),
+    ("long", "timestamp-millis"): ValueType(t.TimestampType(), 1000),
+    ("long", "timestamp-micros"): ValueType(t.TimestampType()),
+    ("long", "local-timestamp-millis"): ValueType(t.TimestampNTZType(), 1000),
+    ("long", "local-timestamp-micros"): ValueType(t.TimestampNTZType()),
 }
 _WIDER: Final = ({"int", "long"}, "long"), ({"float", "double"}, "double")
 
@@ -114,24 +93,24 @@ def value_type(schema: SchemaInfo) -> ValueType:
     raise InvalidValue(f"a schema of type {kind.name} is no column here: set schema=none")
 
 
-def pruned(found: ValueType, wanted: DataType) -> ValueType:
+def pruned(found: ValueType, wanted: t.DataType) -> ValueType:
     """``found`` with no more fields than ``wanted``, in its order, which may be nested.
 
     Raises InvalidValue where ``wanted`` is something else.
     """
-    if isinstance(wanted, StructType) and isinstance(found.spark, StructType):
+    if isinstance(wanted, t.StructType) and isinstance(found.spark, t.StructType):
         children = dict(zip(found.spark.names, found.children, strict=True))
         unknown = [name for name in wanted.names if name not in children]
         if not unknown:
             return _struct(
                 {each.name: pruned(children[each.name], each.dataType) for each in wanted}
             )
-    elif isinstance(wanted, ArrayType) and isinstance(found.spark, ArrayType):
+    elif isinstance(wanted, t.ArrayType) and isinstance(found.spark, t.ArrayType):
         item = pruned(found.children[0], wanted.elementType)
-        return ValueType(ArrayType(item.spark), children=(item,))
-    elif isinstance(wanted, MapType) and isinstance(found.spark, MapType):
+        return ValueType(t.ArrayType(item.spark), children=(item,))
+    elif isinstance(wanted, t.MapType) and isinstance(found.spark, t.MapType):
         item = pruned(found.children[0], wanted.valueType)
-        return ValueType(MapType(StringType(), item.spark), children=(item,))
+        return ValueType(t.MapType(t.StringType(), item.spark), children=(item,))
     elif wanted == found.spark:
         return found
     raise InvalidValue(f"it is {found.spark.simpleString():.500}, not {wanted.simpleString():.500}")
@@ -157,8 +136,8 @@ def stored_form(definition: Any) -> Any:
 
 
 def _struct(children: Mapping[str, ValueType], defaults: frozenset[str] = frozenset()) -> ValueType:
-    fields = [StructField(name, child.spark) for name, child in children.items()]
-    return ValueType(StructType(fields), children=tuple(children.values()), defaults=defaults)
+    fields = [t.StructField(name, child.spark) for name, child in children.items()]
+    return ValueType(t.StructType(fields), children=tuple(children.values()), defaults=defaults)
 
 
 class _Avro:
@@ -190,10 +169,10 @@ class _Avro:
             return self._record(definition, path)
         if kind == "array":
             item = self.type(definition["items"], f"{path}[]")
-            return ValueType(ArrayType(item.spark), children=(item,))
+            return ValueType(t.ArrayType(item.spark), children=(item,))
         if kind == "map":
             item = self.type(definition["values"], f"{path}[]")
-            return ValueType(MapType(StringType(), item.spark), children=(item,))
+            return ValueType(t.MapType(t.StringType(), item.spark), children=(item,))
         if not isinstance(kind, str) or kind not in _PLAIN:
             return self.type(kind, path)
         logical = definition.get("logicalType")
@@ -204,7 +183,7 @@ class _Avro:
                     f"{path} of the schema has {digits} digits: Spark's decimals have "
                     f"{_DIGITS_MAX}, set schema=none"
                 )
-            return ValueType(DecimalType(digits, scale))
+            return ValueType(t.DecimalType(digits, scale))
         return _LOGICAL.get((kind, logical or ""), ValueType(_PLAIN[kind]))
 
     def _record(self, definition: Any, path: str) -> ValueType:
@@ -223,7 +202,7 @@ class _Avro:
             found = self.type(others[0], path)
             return replace(found, nullable=len(definitions) > 1)
         if not others:
-            return ValueType(NullType(), nullable=True)
+            return ValueType(t.NullType(), nullable=True)
         for narrow, wide in _WIDER:
             if all(isinstance(each, str) and each in narrow for each in others):
                 return ValueType(_PLAIN[wide], nullable="null" in definitions)
