@@ -5,12 +5,13 @@ thread, and few large entries are read at once.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.managed_ledger.run import EntryRun
 
 from .stored import StoredMessage, messages_in
 
@@ -54,13 +55,18 @@ async def unpacked(
     return found[::-1] if backwards else found
 
 
+def entries_of(run: EntryRun) -> Iterator[tuple[Position, bytes]]:
+    """The entries of a run, each with its position."""
+    for entry_id, entry in enumerate(run.data, run.first_entry_id):
+        yield Position(run.ledger_id, entry_id), entry
+
+
 async def entries_from(
     log: TopicLog, start: Position = EARLIEST, stop: Position | None = None
 ) -> AsyncIterator[tuple[Position, bytes]]:
     """Entries from ``start`` to before ``stop``, None: to the end as it is by then."""
     while (run := await log.read(start, READ_ENTRIES, READ_BYTES)) is not None:
-        for entry_id, entry in enumerate(run.data, run.first_entry_id):
-            position = Position(run.ledger_id, entry_id)
+        for position, entry in entries_of(run):
             if stop is not None and position >= stop:
                 return
             yield position, entry

@@ -31,20 +31,21 @@ class Letter:
 
     message: StoredMessage
     target: TopicName
-    entry: bytes
+    stored: bytes  # The entry that has it.
+    sequence_id: int | None = None  # It is published under one of its producer's.
 
     @property
     def key(self) -> str:
         chunk = self.message.chunk
         return self.message.key or (chunk.uuid if chunk else "")
 
-    def copied(
+    def entry(
         self, producer: str, sequence_id: int, now_ms: int, schema_version: bytes | None
     ) -> bytes:
         """The entry to be published: one of a batch by itself, any other as it is."""
         message = self.message
         if message.batch_index < 0:
-            said, payload = split(self.entry)
+            said, payload = split(self.stored)
             again = metadata.copied(
                 said,
                 producer,

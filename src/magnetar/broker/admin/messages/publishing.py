@@ -5,8 +5,9 @@ The producer's connection has no socket: it notes what becomes of each message.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
@@ -14,6 +15,7 @@ from magnetar.errors import MagnetarError, TopicClosed
 from magnetar.message.entry import checksum
 from magnetar.message.send_run import SendRun
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 
 PAUSE_S_MAX: Final = 20.0
@@ -22,6 +24,46 @@ _PRODUCER_ID: Final = 0
 
 Outcome = Position | MagnetarError | None
 """Where a message is stored, or why it is not. None: it was stored before, or is not kept."""
+
+
+class Sendable(Protocol):
+    """A message that becomes an entry when its producer is known."""
+
+    @property
+    def sequence_id(self) -> int | None:
+        """The one that it asks for."""
+
+    def entry(
+        self, producer: str, sequence_id: int, now_ms: int, schema_version: bytes | None
+    ) -> bytes: ...
+
+
+async def publish(
+    topics: TopicRegistry,
+    clock: Clock,
+    topic: TopicName,
+    messages: Sequence[tuple[Sendable, bytes | None]],
+    *,
+    name: str | None = None,
+    create: bool = True,
+) -> list[Outcome]:
+    """Publish messages, each with its schema's version, to a topic of this broker as one producer.
+
+    It waits until all are durable or refused, and says what became of each, in their order. Raises
+    NotOwner for a topic of another broker, and what attaching the producer raises.
+    """
+    await topics.serve(topic)
+    publisher = await Publisher.attach(await topics.get(topic, create=create), clock, name=name)
+    try:
+        now_ms = clock.wall_ms()
+        sequences = [publisher.next_sequence_id(each.sequence_id) for each, _ in messages]
+        entries = [
+            each.entry(publisher.name, sequence, now_ms, version)
+            for (each, version), sequence in zip(messages, sequences, strict=True)
+        ]
+        return await publisher.publish(sequences, entries)
+    finally:
+        await publisher.close()
 
 
 class OperatorConnection:
@@ -149,7 +191,3 @@ class Publisher:
 
     async def close(self) -> None:
         await self._producer.close()
-
-    def detach(self) -> None:
-        """Leave at once: nothing waits to be answered."""
-        self._producer.detach()

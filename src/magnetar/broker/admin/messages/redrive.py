@@ -1,29 +1,31 @@
 """Sends dead letters back to where they came from, at least once, partition by partition.
 
 A letter is acknowledged when its copy is durable. Between the two it is in both topics: who stops
-there and starts again publishes it twice.
+there and starts again publishes it twice. Topics are known by name alone and asked for anew for
+each group of letters, so that a redrive goes on when one of them was closed and opened again.
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from magnetar.broker.schema.registry import SchemaRegistry
-from magnetar.broker.schema.topic_schemas import TopicSchemas
+from magnetar.auth.access import Access
+from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import StoredTopic, Topic
-from magnetar.clock import Clock
-from magnetar.errors import MagnetarError, TopicClosed
+from magnetar.broker.topics.topic import storing
+from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
+from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.process_status import ProcessStatus
+from magnetar.rest.exchange import Request
 from magnetar.wire.schemas import version_bytes, version_number
 
-from .entries import Slices, entries_from, unpacked
+from .entries import READ_BYTES, READ_ENTRIES, Slices, entries_of, unpacked
 from .letters import EntryLetters, Letter, letters_of, without
-from .publishing import Publisher
+from .publishing import publish
 from .redrive_progress import Progress, SourceProgress
 from .wanted import Wanted
 
@@ -38,244 +40,260 @@ GROUP_BYTES_MAX: Final = 1024 * 1024
 TARGETS_MAX: Final = 64
 """Topics that one redrive publishes to; letters for others stay."""
 
-Resolved = Callable[[TopicName, str], Awaitable[TopicName]]
-"""The topic that takes a letter for a topic, by its key, or one of its partitions.
-
-Raises MagnetarError where it is not there, or may not be published to.
-"""
-Opened = Callable[[TopicName], Awaitable[Topic]]
-
 
 @dataclass(frozen=True, slots=True)
 class RedriveOrder:
-    """What is to be sent back of one topic, or partition."""
+    """What is to be sent back of a topic, or of its partitions, which are the ``sources``."""
 
-    topic: StoredTopic
-    subscription: Subscription | None  # None: all that is stored is copied, and stays.
+    topic: TopicName
+    sources: Sequence[TopicName]
+    subscription: str | None  # None: all that is stored is copied, and stays.
     wanted: Wanted
     to: TopicName | None
-
-
-@dataclass(frozen=True, slots=True)
-class RedriveOrders:
-    """What is to be sent back of a topic, or of one partition after the other."""
-
-    sources: Sequence[TopicName]
-    order: Callable[[TopicName], Awaitable[RedriveOrder | None]]
-    """Opens a source when its turn comes; None: nothing of it is meant. Raises MagnetarError."""
     count: int
     rate: int  # Letters in a second; 0 for no limit.
-    partitioned: bool = False
-
-
-async def planned(
-    order: RedriveOrder, count: int, progress: Progress, clock: Clock
-) -> AsyncIterator[EntryLetters]:
-    """The letters to be sent back, entry by entry, at most ``count``."""
-    log, slices, left = order.topic.log, Slices(clock), count
-    progress.complete = False
-    start = log.first if order.subscription is None else order.subscription.mark
-    end = log.end
-    async for position, entry in entries_from(log, start, end):
-        pending: list[int] | bool = True
-        if order.subscription is not None:
-            pending = log.left(order.subscription, position)
-            if not pending:
-                continue
-        progress.entries += 1
-        messages = await unpacked(position, entry, slices)
-        found = letters_of(
-            position, entry, messages, pending=pending, wanted=order.wanted, to=order.to
-        )
-        found.left += len(found.letters[left:])
-        found.letters = found.letters[:left]
-        left -= len(found.letters)
-        yield found
-        if not left:
-            return
-    progress.complete = True
+    force: bool
 
 
 class Redrive:
-    """One redrive under way."""
+    """One redrive, with the rights of who asked for it: it is looked at, or it runs."""
 
-    def __init__(
-        self,
-        orders: RedriveOrders,
-        clock: Clock,
-        *,
-        resolve: Resolved,
-        open_topic: Opened,
-        is_open: Callable[[StoredTopic], bool],
-        registry: SchemaRegistry,
-        schemas: TopicSchemas,
-    ) -> None:
-        self.progress = Progress(began_ms=clock.wall_ms())
-        if orders.partitioned:
-            self.progress.sources = {name: SourceProgress() for name in orders.sources}
-        self._orders = orders
-        self._clock = clock
-        self._resolve = resolve
-        self._open = open_topic
-        self._is_open = is_open
-        self._registry = registry
-        self._schemas = schemas
-        self._publishers: dict[TopicName, Publisher] = {}
-        self._versions: dict[tuple[TopicName, bytes], bytes | None] = {}
+    def __init__(self, order: RedriveOrder, admin: AdminServices, request: Request) -> None:
+        self._order = order
+        self._admin = admin
+        self._request = request
+        self._clock = admin.clock
+        self.progress = Progress(began_ms=self._clock.wall_ms())
+        if order.sources != [order.topic]:
+            self.progress.sources = {name: SourceProgress() for name in order.sources}
+        self._left = order.count
+        self._name = f"redrive-{order.topic}-{self.progress.began_ms}"
+        self._partitions: dict[TopicName, int] = {}
         self._refused: dict[TopicName, str] = {}
-        self._paid_until = clock.now()
+        self._versions: dict[tuple[TopicName, bytes], bytes | None] = {}
+        self._paid_until = self._clock.now()
+
+    async def check(self) -> None:
+        """Raise what keeps it from being done, before anything is."""
+        for source in self._order.sources:
+            await self._opened(source, begins=True)
+
+    async def look(
+        self, sample_max: int, deadline: float
+    ) -> list[tuple[TopicName, Letter, TopicName]]:
+        """Some letters with their source and target; ``progress`` counts all up to ``deadline``."""
+        sample: list[tuple[TopicName, Letter, TopicName]] = []
+        for source in self._order.sources:
+            async for group in self._groups(source):
+                for target, letters in (await self._by_target(source, group)).items():
+                    self.progress.moved(target, len(letters))
+                    sample += [(source, letter, target) for _, letter in letters]
+                if self._clock.now() > deadline:
+                    self._left = 0
+            if not self._left:
+                break
+        self.progress.complete = self._left > 0
+        self.progress.status = ProcessStatus.NOT_RUN
+        return sample[:sample_max]
 
     async def run(self) -> None:
         """Return when it is done, or failed; ``progress`` tells. Cancelled, it has stopped."""
-        progress = self.progress
+        progress, ended = self.progress, (ProcessStatus.ERROR, "It was stopped")
         try:
-            await self._move_all()
-            progress.status = ProcessStatus.SUCCESS
+            for source in self._order.sources:
+                its = progress.sources.get(source, SourceProgress())
+                its.status = ProcessStatus.RUNNING
+                async for group in self._groups(source):
+                    await self._move(source, group, its)
+                its.status = ProcessStatus.SUCCESS
+                if not self._left:
+                    break
+            progress.complete = self._left > 0
+            ended = ProcessStatus.SUCCESS, ""
         except MagnetarError as error:
-            progress.status, progress.error = ProcessStatus.ERROR, progress.said(error)
+            ended = ProcessStatus.ERROR, progress.said(error)
         except Exception as error:
-            log.exception("redrive.defect topics=%s", ",".join(map(str, self._orders.sources)))
-            progress.status, progress.error = ProcessStatus.ERROR, f"A defect of ours: {error!r}"
+            log.exception("redrive.defect topic=%s", self._order.topic)
+            ended = ProcessStatus.ERROR, f"A defect of ours: {error!r}"
         finally:
-            if progress.status is ProcessStatus.RUNNING:
-                progress.status, progress.error = ProcessStatus.ERROR, "It was stopped"
-            for each in progress.sources.values():
-                if each.status is ProcessStatus.RUNNING:
-                    each.status = progress.status
-            progress.ended_ms = self._clock.wall_ms()
-            for publisher in self._publishers.values():
-                publisher.detach()
+            progress.end(*ended, self._clock.wall_ms())
 
-    async def _move_all(self) -> None:
-        left, progress = self._orders.count, self.progress
-        progress.complete = True
-        for name in self._orders.sources:
-            source = progress.sources.get(name, SourceProgress())
-            source.status = ProcessStatus.RUNNING
-            order = await self._orders.order(name)
-            if order is not None:
-                left -= await self._move_source(order, left, source)
-            source.status = ProcessStatus.SUCCESS
-            if not progress.complete:
-                return
+    async def _opened(
+        self, source: TopicName, *, begins: bool = False
+    ) -> tuple[TopicLog, Subscription | None] | None:
+        """A source as it is now; None where it does not have the subscription."""
+        topic, name = storing(await self._admin.access.open(source)), self._order.subscription
+        if name is None:
+            return topic.log, None
+        subscription = topic.subscriptions.get(name)
+        if subscription is None or not subscription.durable:
+            return None  # This partition has none of these letters.
+        if begins and subscription.consumers and not self._order.force:
+            raise ConsumerBusy(
+                f"Subscription {name} has connected consumers, which may have some of these "
+                "letters already: stop them, or send force"
+            )
+        return topic.log, subscription
 
-    async def _move_source(self, order: RedriveOrder, count: int, source: SourceProgress) -> int:
-        """Return how many letters were meant."""
-        rate, planned_count = self._orders.rate, 0
+    async def _groups(self, source: TopicName) -> AsyncIterator[list[EntryLetters]]:
+        """The letters of a source, entry by entry, in groups that are published together."""
+        rate, slices = self._order.rate, Slices(self._clock)
         most = min(GROUP_MAX, max(rate // 10, 1)) if rate else GROUP_MAX
+        opened = await self._opened(source, begins=True)
+        if opened is None:
+            return
+        at, end = opened[0].first if opened[1] is None else opened[1].mark, opened[0].end
         group: list[EntryLetters] = []
         length, size = 0, 0
-        async for found in planned(order, count, self.progress, self._clock):
-            planned_count += len(found.letters)
-            group.append(found)
-            length += max(len(found.letters), 1)
-            size += sum(len(each.entry) for each in found.letters)
-            if length >= most or size >= GROUP_BYTES_MAX:
-                await self._move(order, group, source)
-                group, length, size = [], 0, 0
-        await self._move(order, group, source)
-        return planned_count
+        while run := await opened[0].read(at, READ_ENTRIES, READ_BYTES):
+            for position, entry in entries_of(run):
+                its, subscription = opened
+                if position >= end or not self._left:
+                    yield group
+                    return
+                pending = subscription is None or its.left(subscription, position)
+                if not pending:
+                    continue
+                self.progress.entries += 1
+                messages = await unpacked(position, entry, slices)
+                found = letters_of(
+                    position,
+                    entry,
+                    messages,
+                    pending=pending,
+                    wanted=self._order.wanted,
+                    to=self._order.to,
+                )
+                found.left += len(found.letters[self._left :])
+                found.letters = found.letters[: self._left]
+                self._left -= len(found.letters)
+                group.append(found)
+                length += max(len(found.letters), 1)
+                size += len(entry) * len(found.letters)
+                if length >= most or size >= GROUP_BYTES_MAX:
+                    yield group
+                    group, length, size = [], 0, 0
+                    opened = await self._opened(source)
+                    if opened is None:
+                        return
+            at = Position(run.ledger_id, run.last_entry_id + 1)
+        yield group
 
     async def _move(
-        self, order: RedriveOrder, group: list[EntryLetters], source: SourceProgress
+        self, source: TopicName, group: list[EntryLetters], its: SourceProgress
     ) -> None:
         """Publish copies, and acknowledge those that are durable. Raises what publishing met."""
-        if not self._is_open(order.topic):  # What is acknowledged in it would be forgotten.
-            raise TopicClosed("the topic was closed meanwhile: start again for the rest")
-        chosen: dict[TopicName, list[tuple[EntryLetters, Letter]]] = {}
-        for found in group:
-            for letter in list(found.letters):
-                target = await self._target(order, letter)
-                if isinstance(target, str):
-                    found.letters.remove(letter)
-                    found.skipped.append(target)
-                else:
-                    chosen.setdefault(target, []).append((found, letter))
-            for reason in found.skipped:
-                self.progress.skip(reason)
         failure: MagnetarError | None = None
-        for target, letters in chosen.items():
-            before = self.progress.messages
-            failure = await self._publish(order, target, letters) or failure
-            source.messages += self.progress.messages - before
-        if order.subscription is not None:
-            self._acknowledge(order.topic.log, order.subscription, group)
+        count = 0
+        for target, letters in (await self._by_target(source, group)).items():
+            try:
+                messages = [
+                    (letter, await self._version(source, target, letter)) for _, letter in letters
+                ]
+                # A partition that nobody used so far is made; a topic that is missing is not.
+                create = target.partition_index >= 0
+                outcomes = await publish(
+                    self._admin.topics,
+                    self._clock,
+                    target,
+                    messages,
+                    name=self._name,
+                    create=create,
+                )
+            except MagnetarError as error:  # None of them was published.
+                for found, letter in letters:
+                    self._refuse(found, letter, f"{letter.target}: {error}")
+                continue
+            for outcome, (found, letter) in zip(outcomes, letters, strict=True):
+                if isinstance(outcome, MagnetarError):
+                    failure = outcome
+                    found.letters.remove(letter)
+                    found.left += 1
+                else:
+                    self.progress.moved(target)
+                    its.messages += 1
+            count += len(letters)
+        opened = await self._opened(source)
+        if opened is not None and opened[1] is not None:
+            _acknowledge(opened[0], opened[1], group)
         if failure is not None:
             raise failure
-        await self._keep_to_rate(sum(map(len, chosen.values())))
+        if self._order.rate and count:
+            now = self._clock.now()
+            self._paid_until = max(self._paid_until, now) + count / self._order.rate
+            await self._clock.sleep(self._paid_until - now)
 
-    async def _target(self, order: RedriveOrder, letter: Letter) -> TopicName | str:
-        """Where a letter goes, or why it stays."""
-        known = self._refused.get(letter.target)
-        if known is not None:
-            return known
+    async def _by_target(
+        self, source: TopicName, group: list[EntryLetters]
+    ) -> dict[TopicName, list[tuple[EntryLetters, Letter]]]:
+        """The letters by the topic or partition that each goes to; what stays is skipped."""
+        chosen: dict[TopicName, list[tuple[EntryLetters, Letter]]] = {}
+        for found in group:
+            for reason in found.skipped:
+                self.progress.skip(reason)
+            for letter in list(found.letters):
+                if letter.target not in self._partitions and letter.target not in self._refused:
+                    await self._find(source, letter.target)
+                if (known := self._refused.get(letter.target)) is not None:
+                    self._refuse(found, letter, known)
+                    continue
+                count = self._partitions[letter.target]
+                index = java_string_hash(letter.key) % count if count else -1
+                target = letter.target if index < 0 else letter.target.partition(index)
+                chosen.setdefault(target, []).append((found, letter))
+        return chosen
+
+    async def _find(self, source: TopicName, target: TopicName) -> None:
+        """Note whether letters can go to a topic, and how many partitions it has."""
+        rights = self._admin.authorization
         try:
-            target = await self._resolve(letter.target, letter.key)
-            if target not in self._publishers:
-                if len(self._publishers) >= TARGETS_MAX:
-                    return f"it goes to one topic more than {TARGETS_MAX}: start again for those"
-                self._publishers[target] = await Publisher.attach(
-                    await self._open(target), self._clock
+            if target.domain != "persistent":
+                raise NotAllowed(
+                    "a non-persistent topic keeps nothing, and the letter would be lost"
                 )
-            await self._version(order, target, letter)
+            if len(self._partitions) >= TARGETS_MAX:
+                raise NotAllowed(f"one topic more than {TARGETS_MAX}: start again for those")
+            if source.partitioned_name == target.partitioned_name:
+                raise NotAllowed("the letters are there already: say another topic with `to`")
+            if rights is not None and not await rights.may(
+                self._request,
+                Access.PRODUCE,
+                tenant=target.tenant,
+                namespace=target.namespace,
+                topic=target,
+                subscription="",
+            ):
+                raise NotAuthorized(f"Don't have permission to produce to {target}")
+            self._partitions[target] = await self._admin.creation.partitions(target, create=False)
         except MagnetarError as error:
-            self._refused[letter.target] = f"{letter.target}: {error}"
-            return self._refused[letter.target]
-        return target
+            self._refused[target] = f"{target}: {error}"
 
-    async def _version(
-        self, order: RedriveOrder, target: TopicName, letter: Letter
-    ) -> bytes | None:
+    def _refuse(self, found: EntryLetters, letter: Letter, reason: str) -> None:
+        """Let a letter stay, and others for its topic."""
+        self._refused[letter.target] = reason
+        self.progress.skip(reason)
+        found.letters.remove(letter)
+        found.skipped.append(reason)
+
+    async def _version(self, source: TopicName, target: TopicName, letter: Letter) -> bytes | None:
         """The version that the letter's schema has where it goes. Raises IncompatibleSchema."""
         sent = letter.message.schema_version or b""
-        place = target, sent
-        if place not in self._versions:
-            schema = None
+        if (target, sent) not in self._versions:
+            schema, registry = None, self._admin.schema_registry
             if len(sent) == 8:
-                source = order.topic.name
-                schema = (await self._registry.version(source, version_number(sent))).schema
-            number = await self._schemas.of_producer(target, schema)
-            self._versions[place] = version_bytes(number) or None
-        return self._versions[place]
+                schema = (await registry.version(source, version_number(sent))).schema
+            number = await self._admin.schemas.of_producer(target, schema)
+            self._versions[target, sent] = version_bytes(number) or None
+        return self._versions[target, sent]
 
-    async def _publish(
-        self, order: RedriveOrder, target: TopicName, letters: list[tuple[EntryLetters, Letter]]
-    ) -> MagnetarError | None:
-        """Publish to one topic, in order; what was refused is no letter of its entry any more."""
-        publisher, now_ms = self._publishers[target], self._clock.wall_ms()
-        sequences = [publisher.next_sequence_id() for _ in letters]
-        copies = [
-            letter.copied(
-                publisher.name, sequence, now_ms, await self._version(order, target, letter)
-            )
-            for sequence, (_, letter) in zip(sequences, letters, strict=True)
-        ]
-        failure = None
-        outcomes = await publisher.publish(sequences, copies)
-        for outcome, (found, letter) in zip(outcomes, letters, strict=True):
-            if isinstance(outcome, MagnetarError):
-                failure = outcome
-                found.letters.remove(letter)
-                found.left += 1
-            else:
-                self.progress.messages += 1
-                self.progress.targets[str(target)] += 1
-        return failure
 
-    @staticmethod
-    def _acknowledge(log: TopicLog, subscription: Subscription, group: list[EntryLetters]) -> None:
-        whole = [each.position for each in group if each.letters and each.whole]
-        parts: list[tuple[Position, list[int]]] = []
-        for each in group:
-            if each.letters and not each.whole:
-                moved = [letter.message.batch_index for letter in each.letters]
-                pending = log.left(subscription, each.position)
-                size = each.letters[0].message.batch_size
-                parts.append((each.position, without(pending, moved, size)))
-        log.take(subscription, whole, parts)
-
-    async def _keep_to_rate(self, count: int) -> None:
-        if self._orders.rate and count:
-            now = self._clock.now()
-            self._paid_until = max(self._paid_until, now) + count / self._orders.rate
-            await self._clock.sleep(self._paid_until - now)
+def _acknowledge(log: TopicLog, subscription: Subscription, group: list[EntryLetters]) -> None:
+    whole = [each.position for each in group if each.letters and each.whole]
+    parts: list[tuple[Position, list[int]]] = []
+    for each in group:
+        if each.letters and not each.whole:
+            moved = [letter.message.batch_index for letter in each.letters]
+            pending = log.left(subscription, each.position)
+            size = each.letters[0].message.batch_size
+            parts.append((each.position, without(pending, moved, size)))
+    log.take(subscription, whole, parts)

@@ -39,6 +39,18 @@ class Progress:
         known = reason in self.skipped or len(self.skipped) < REASONS_MAX
         self.skipped[reason if known else "other reasons"] += 1
 
+    def moved(self, target: TopicName, count: int = 1) -> None:
+        """Count letters that were sent to a topic."""
+        self.messages += count
+        self.targets[str(target)] += count
+
+    def end(self, status: ProcessStatus, error: str, now_ms: int) -> None:
+        """Note how it ended, and so the partition that it was at."""
+        self.status, self.error, self.ended_ms = status, error, now_ms
+        for each in self.sources.values():
+            if each.status is ProcessStatus.RUNNING:
+                each.status = status
+
     def shown(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "status": self.status.value,

@@ -1,16 +1,15 @@
 """What of a broker is spent on operators' messages at once."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from magnetar.errors import AlreadyExists
 from magnetar.model.names import TopicName
 from magnetar.rest.errors import Rejection
 from magnetar.tasks import Tasks
 
-if TYPE_CHECKING:  # Few ever need it.
-    from .redrive import Redrive
+from .redrive_progress import Progress
 
 READERS_MAX: Final = 2
 """Pages that are looked for at the same time; others wait."""
@@ -27,7 +26,7 @@ class MessageWork:
 
     def __init__(self) -> None:
         self._tasks = Tasks("messages")
-        self._redrives: dict[TopicName, tuple[Redrive, asyncio.Task[None]]] = {}
+        self._redrives: dict[TopicName, tuple[Progress, asyncio.Task[None]]] = {}
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listeners: set[object] = set()
 
@@ -48,16 +47,26 @@ class MessageWork:
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
-    def redrive_of(self, topic: TopicName) -> "Redrive | None":
-        """The last one, which may be over."""
+    def redrive_of(self, topic: TopicName) -> Progress | None:
+        """How far the last one is, which may be over."""
         known = self._redrives.get(topic)
         return None if known is None else known[0]
 
-    def check_redrive(self, topic: TopicName) -> None:
-        """Raise AlreadyExists while the topic's letters are sent back, Rejection where many are.
+    def start_redrive(
+        self, topic: TopicName, progress: Progress, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Begin the work. Raise AlreadyExists while the topic's letters are sent back.
 
-        Those of a topic are those of its partitions.
+        Those of a topic are those of its partitions. Raises Rejection where many topics' are.
         """
+        self._check(topic)
+        self._redrives.pop(topic, None)
+        self._redrives[topic] = progress, self._tasks.spawn(f"redrive {topic}", work())
+        ended = [name for name, (_, each) in self._redrives.items() if each.done()]
+        for name in ended[: max(len(self._redrives) - REDRIVES_KEPT_MAX, 0)]:
+            del self._redrives[name]
+
+    def _check(self, topic: TopicName) -> None:
         running = {name for name, (_, task) in self._redrives.items() if not task.done()}
         for each in running:
             if topic in (each, each.partitioned_name) or each == topic.partitioned_name:
@@ -66,16 +75,6 @@ class MessageWork:
             raise Rejection(
                 503, f"Letters of {REDRIVES_MAX} topics are being sent back: wait for one"
             )
-
-    def start_redrive(self, topic: TopicName, redrive: "Redrive") -> None:
-        """Raises what ``check_redrive`` does."""
-        self.check_redrive(topic)
-        self._redrives.pop(topic, None)
-        task = self._tasks.spawn(f"redrive {topic}", redrive.run())
-        self._redrives[topic] = (redrive, task)
-        ended = [name for name, (_, each) in self._redrives.items() if each.done()]
-        for name in ended[: max(len(self._redrives) - REDRIVES_KEPT_MAX, 0)]:
-            del self._redrives[name]
 
     async def stop_redrive(self, topic: TopicName) -> None:
         """Return when it has ended. Nothing is stopped where nothing runs."""

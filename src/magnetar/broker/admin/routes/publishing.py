@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.outgoing import Outgoing, Reading
-from magnetar.broker.admin.messages.publishing import Outcome, Publisher
+from magnetar.broker.admin.messages.publishing import Outcome
+from magnetar.broker.admin.messages.publishing import publish as publish_here
 from magnetar.broker.admin.owners import AtOwner, of_partition, reason_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import InvalidValue, MagnetarError, MessageTooLarge, NotAllowed
@@ -208,18 +209,8 @@ async def _published(
     producer: str | None,
 ) -> list[Outcome]:
     """What became of each message of one topic, or partition."""
-    topic = await admin.topics.get(name, create=True)
-    publisher = await Publisher.attach(topic, admin.clock, name=producer)
-    try:
-        now_ms, version_sent = admin.clock.wall_ms(), version_bytes(version) or None
-        sequences = [publisher.next_sequence_id(each.sequence_id) for each in messages]
-        entries = [
-            each.entry(publisher.name, sequence, now_ms, version_sent)
-            for each, sequence in zip(messages, sequences, strict=True)
-        ]
-        return await publisher.publish(sequences, entries)
-    finally:
-        await publisher.close()
+    sent = [(each, version_bytes(version) or None) for each in messages]
+    return await publish_here(admin.topics, admin.clock, name, sent, name=producer)
 
 
 def _partition_of(topic: TopicName, message: Outgoing, index: int, count: int) -> TopicName:

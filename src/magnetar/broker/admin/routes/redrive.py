@@ -1,6 +1,5 @@
 """Dead letters back to where they came from: a dry run, the redrive, and how it stands."""
 
-from functools import partial
 from typing import Any, Final
 
 from magnetar.auth.access import Access
@@ -9,8 +8,6 @@ from magnetar.broker.admin.messages.redrive import (
     COUNT_MAX,
     Redrive,
     RedriveOrder,
-    RedriveOrders,
-    planned,
 )
 from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.shown import ShownMessages
@@ -18,11 +15,9 @@ from magnetar.broker.admin.owners import OfOneBroker
 from magnetar.broker.admin.routes.messages import wanted_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import StoredTopic, Topic, storing
-from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
+from magnetar.broker.topics.topic import storing
+from magnetar.errors import NotAllowed, NotAuthorized
 from magnetar.model import jackson
-from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.process_status import ProcessStatus
 from magnetar.rest import arguments
@@ -59,31 +54,19 @@ async def start(admin: AdminServices, request: Request) -> Reply:
     """Begin to send letters back, or say which they would be."""
     sent = read_body(request, _FIELDS)
     topic = arguments.topic(request)
-    orders = await _orders(admin, request, topic, sent)
-    for name in orders.sources:
-        await orders.order(name)  # What nobody may, or cannot be, is said before anything begins.
+    redrive = Redrive(await _order(admin, request, topic, sent), admin, request)
+    await redrive.check()  # What nobody may, or cannot be, is said before anything begins.
     if truth(sent, "dryRun"):
-        return shown(await _dry_run(admin, request, topic, orders))
-    admin.messages.check_redrive(topic)
-    redrive = Redrive(
-        orders,
-        admin.clock,
-        resolve=partial(_resolve, admin, request, topic),
-        open_topic=partial(_open, admin),
-        is_open=lambda stored: admin.topics.loaded.get(stored.name) is stored,
-        registry=admin.schema_registry,
-        schemas=admin.schemas,
-    )
-    admin.messages.start_redrive(topic, redrive)
+        return shown(await _dry_run(admin, redrive))
+    admin.messages.start_redrive(topic, redrive.progress, redrive.run)
     answer = shown(redrive.progress.shown())
     answer.status = 202
     return answer
 
 
 async def status(admin: AdminServices, request: Request) -> Reply:
-    redrive = admin.messages.redrive_of(arguments.topic(request))
-    progress = Progress(ProcessStatus.NOT_RUN) if redrive is None else redrive.progress
-    return shown(progress.shown())
+    progress = admin.messages.redrive_of(arguments.topic(request))
+    return shown((progress or Progress(ProcessStatus.NOT_RUN)).shown())
 
 
 async def stop(admin: AdminServices, request: Request) -> Reply:
@@ -117,9 +100,9 @@ def whole_number(sent: dict[str, Any], name: str, default: int, least: int, most
     return value
 
 
-async def _orders(
+async def _order(
     admin: AdminServices, request: Request, topic: TopicName, sent: dict[str, Any]
-) -> RedriveOrders:
+) -> RedriveOrder:
     count = await admin.resources.partitions(topic)
     if count > PARTITIONS_MAX:
         raise NotAllowed(
@@ -130,127 +113,60 @@ async def _orders(
     to, force, wanted = sent.get("to"), truth(sent, "force"), wanted_of(sent)
     if to is not None and not isinstance(to, str):
         raise Rejection(400, "to is the name of a topic")
-    target = None if to is None else TopicName.parse(to)
-    name = await _subscription_name(admin, topic, sources, sent.get("subscription"))
-    await _check_subscription(admin, request, topic, name)
-
-    async def order(source: TopicName) -> RedriveOrder | None:
-        stored = storing(await admin.access.open(source))
-        if name is None:
-            return RedriveOrder(stored, None, wanted, target)
-        subscription = _durable(stored, name)
-        if subscription is None:
-            return None  # This partition has none of these letters.
-        if subscription.consumers and not force:
-            raise ConsumerBusy(
-                f"Subscription {name} has connected consumers, which may have some of these "
-                "letters already: stop them, or send force"
-            )
-        return RedriveOrder(stored, subscription, wanted, target)
-
-    return RedriveOrders(
+    return RedriveOrder(
+        topic,
         sources,
-        order,
+        await _subscription_name(admin, request, topic, sources, sent.get("subscription")),
+        wanted,
+        None if to is None else TopicName.parse(to),
         whole_number(sent, "count", COUNT, 1, COUNT_MAX),
         whole_number(sent, "rate", RATE, 0, RATE_MAX),
-        partitioned=count > 0,
+        force=force,
     )
 
 
 async def _subscription_name(
-    admin: AdminServices, topic: TopicName, sources: list[TopicName], named: Any
+    admin: AdminServices,
+    request: Request,
+    topic: TopicName,
+    sources: list[TopicName],
+    named: Any,
 ) -> str | None:
-    """Which one has the letters. Raises SubscriptionNotFound, Rejection."""
+    """Which one has the letters, which are acknowledged on it.
+
+    Raises SubscriptionNotFound, Rejection, and NotAuthorized where that is for others to do.
+    """
     if named is not None and not isinstance(named, str):
         raise Rejection(400, "subscription is the name of one")
     durable: set[str] = set()
     for source in sources:
         stored = storing(await admin.access.open(source))
         durable.update(each.name for each in stored.subscriptions.values() if each.durable)
-    if named is not None:
-        if named not in durable:
-            raise no_subscription(named, topic)
-        return named
-    if len(durable) > 1:
+    if named is not None and named not in durable:
+        raise no_subscription(named, topic)
+    if named is None and len(durable) > 1:
         names = ", ".join(sorted(durable))
         raise Rejection(412, f"Say with subscription whose letters are meant: {names}")
-    return next(iter(durable), None)
-
-
-def _durable(topic: StoredTopic, name: str) -> Subscription | None:
-    found = topic.subscriptions.get(name)
-    return found if found is not None and found.durable else None
-
-
-async def _dry_run(
-    admin: AdminServices, request: Request, topic: TopicName, orders: RedriveOrders
-) -> dict[str, Any]:
-    progress, left = Progress(complete=True), orders.count
-    sample: list[dict[str, Any]] = []
-    deadline = admin.clock.now() + SCANNED_S_MAX
-    async with admin.messages.reading:
-        for name in orders.sources:
-            order = await orders.order(name)
-            if order is None:
-                continue
-            showing = ShownMessages(name, admin.schema_registry)
-            async for found in planned(order, left, progress, admin.clock):
-                left -= len(found.letters)
-                for reason in found.skipped:
-                    progress.skip(reason)
-                for letter in found.letters:
-                    try:
-                        target = await _resolve(admin, request, topic, letter.target, letter.key)
-                    except MagnetarError as error:
-                        progress.skip(f"{letter.target}: {error}")
-                        continue
-                    progress.messages += 1
-                    progress.targets[str(target)] += 1
-                    if len(sample) < SAMPLE:
-                        sample.append(await showing.one(letter.message) | {"to": str(target)})
-                if admin.clock.now() > deadline:
-                    break
-            if not progress.complete:
-                break
-    progress.status = ProcessStatus.NOT_RUN
-    return progress.shown() | {"dryRun": True, "sample": sample}
-
-
-async def _check_subscription(
-    admin: AdminServices, request: Request, topic: TopicName, name: str | None
-) -> None:
-    """What is redriven is acknowledged. Raises NotAuthorized where that is for others to do."""
-    if admin.authorization is None or name is None:
-        return
-    if not await admin.authorization.may(request, Access.CONSUME, topic=topic, subscription=name):
-        raise NotAuthorized(f"Don't have permission to use the subscription {name} of {topic}")
-
-
-async def _resolve(
-    admin: AdminServices, request: Request, source: TopicName, target: TopicName, key: str
-) -> TopicName:
-    """Raises MagnetarError."""
-    if target.domain != "persistent":
-        raise NotAllowed("a non-persistent topic keeps nothing, and the letter would be lost")
-    if source.partitioned_name == target.partitioned_name:
-        raise NotAllowed("the letters are there already: say another topic with `to`")
-    if admin.authorization is not None and not await admin.authorization.may(
-        request,
-        Access.PRODUCE,
-        tenant=target.tenant,
-        namespace=target.namespace,
-        topic=target,
-        subscription="",
+    name = named or next(iter(durable), None)
+    rights = admin.authorization
+    if (
+        rights
+        and name
+        and not await rights.may(request, Access.CONSUME, topic=topic, subscription=name)
     ):
-        raise NotAuthorized(f"Don't have permission to produce to {target}")
-    count = await admin.creation.partitions(target, create=False)
-    return target.partition(java_string_hash(key) % count) if count else target
+        raise NotAuthorized(f"Don't have permission to use the subscription {name} of {topic}")
+    return name
 
 
-async def _open(admin: AdminServices, target: TopicName) -> Topic:
-    await admin.topics.serve(target)
-    # A partition that nobody used so far is made now; a topic that is missing is not.
-    return await admin.topics.get(target, create=target.partition_index >= 0)
+async def _dry_run(admin: AdminServices, redrive: Redrive) -> dict[str, Any]:
+    async with admin.messages.reading:
+        found = await redrive.look(SAMPLE, admin.clock.now() + SCANNED_S_MAX)
+        sample = [
+            await ShownMessages(source, admin.schema_registry).one(letter.message)
+            | {"to": str(target)}
+            for source, letter, target in found
+        ]
+    return redrive.progress.shown() | {"dryRun": True, "sample": sample}
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/redrive"

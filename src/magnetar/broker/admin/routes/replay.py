@@ -18,7 +18,7 @@ from magnetar.broker.admin.routes.redrive import (
     whole_number,
 )
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.admin.topic_access import no_subscription
+from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.errors import MagnetarError, NotAllowed
@@ -41,8 +41,7 @@ _FIELDS: Final = frozenset(
 class Found:
     """What comes again of one topic, or partition."""
 
-    topic: StoredTopic
-    subscription: Subscription
+    topic: TopicName
     positions: list[Position] = field(default_factory=list)
 
 
@@ -84,13 +83,14 @@ async def replay(admin: AdminServices, request: Request) -> Reply:
                 continue
             if not subscription.durable:
                 raise NotAllowed(f"Subscription {name} is a reader's, which goes back by itself")
-            found.append(await _found(admin, Found(stored, subscription), search))
+            positions = await _positions(admin, stored, subscription, search)
+            found.append(Found(source, positions))
             if not search.complete:
                 break
     if not found:
         raise no_subscription(name, topic)
     if not dry_run:
-        await replay_all([each for each in found if each.positions])
+        await replay_all(admin.access, name, [each for each in found if each.positions])
     last = found[-1].positions
     answer: dict[str, Any] = {
         "entries": sum(len(each.positions) for each in found),
@@ -103,7 +103,7 @@ async def replay(admin: AdminServices, request: Request) -> Reply:
     }
     if partitions is not None:
         answer["partitions"] = [
-            {"topic": str(each.topic.name), "entries": len(each.positions)} for each in found
+            {"topic": str(each.topic), "entries": len(each.positions)} for each in found
         ]
     return shown(answer)
 
@@ -127,10 +127,12 @@ async def _partitions(
     return await admin.access.created_partitions(topic)
 
 
-async def _found(admin: AdminServices, found: Found, search: Search) -> Found:
-    """Look for what is wanted in one log."""
-    log, subscription = found.topic.log, found.subscription
-    showing = ShownMessages(found.topic.name, admin.schema_registry)
+async def _positions(
+    admin: AdminServices, topic: StoredTopic, subscription: Subscription, search: Search
+) -> list[Position]:
+    """Look in one log for entries that have what is wanted."""
+    log, found = topic.log, list[Position]()
+    showing = ShownMessages(topic.name, admin.schema_registry)
     slices = Slices(admin.clock)
     first = (await place_at(log, search.start, backwards=False)).position
     async for position, entry in entries_from(log, first, log.end):
@@ -144,18 +146,21 @@ async def _found(admin: AdminServices, found: Found, search: Search) -> Found:
         inside = await unpacked(position, entry, slices)
         messages = [each for each in inside if search.wanted.takes(each)]
         if messages:
-            found.positions.append(position)
+            found.append(position)
             search.left -= 1
             search.messages += len(messages)
             search.sample += await showing.all(messages[: SAMPLE - len(search.sample)])
     return found
 
 
-async def replay_all(found: list[Found]) -> None:
-    """Raises Rejection, which says of which partitions it was done."""
+async def replay_all(access: TopicAccess, name: str, found: list[Found]) -> None:
+    """Let a subscription have what was found. Raises Rejection, which says of which partitions."""
     for index, each in enumerate(found):
         try:
-            await each.topic.log.replay(each.subscription, each.positions)
+            topic = storing(await access.open(each.topic))
+            if name not in topic.subscriptions:
+                raise no_subscription(name, each.topic)
+            await topic.log.replay(topic.subscriptions[name], each.positions)
         except MagnetarError as error:
             if len(found) == 1:
                 raise
@@ -163,7 +168,7 @@ async def replay_all(found: list[Found]) -> None:
             left = sum(len(one.positions) for one in found[index:])
             raise Rejection(
                 status_of(error),
-                f"{each.topic.name}: {error}. {done} entries of the partitions before it come "
+                f"{each.topic}: {error}. {done} entries of the partitions before it come "
                 f"again, {left} of it and of those behind it do not: send the same once more, what "
                 "comes anyway is left out",
             ) from error

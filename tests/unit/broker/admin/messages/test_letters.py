@@ -18,7 +18,7 @@ def letters(entry, *, pending=True, wanted=None, to=None):
 
 
 def copy_of(letter):
-    [found] = messages_in(PLACE, letter.copied("me", 3, 5000, bytes(8)))
+    [found] = messages_in(PLACE, letter.entry("me", 3, 5000, bytes(8)))
     return found
 
 

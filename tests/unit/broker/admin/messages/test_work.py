@@ -13,14 +13,9 @@ from magnetar.tasks import Tasks
 TOPICS = [TopicName.parse(f"t{number}") for number in range(REDRIVES_MAX + 1)]
 
 
-class Endless:
-    """Stands for a redrive."""
-
-    def __init__(self):
-        self.progress = Progress()
-
-    async def run(self):
-        await asyncio.get_running_loop().create_future()
+def start(work, topic):
+    """Begin a redrive that does not end."""
+    work.start_redrive(topic, Progress(), lambda: asyncio.Event().wait())
 
 
 async def test_few_pages_are_looked_for_at_once():
@@ -35,22 +30,23 @@ async def test_letters_of_few_topics_are_sent_back_at_once_and_all_end_with_the_
     tasks.spawn("messages", work.run())
     await asyncio.sleep(0)
     for topic in TOPICS[:REDRIVES_MAX]:
-        work.start_redrive(topic, Endless())
+        start(work, topic)
     with pytest.raises(AlreadyExists, match="being sent back"):
-        work.start_redrive(TOPICS[0], Endless())
+        start(work, TOPICS[0])
     with pytest.raises(Rejection, match="wait for one"):
-        work.start_redrive(TOPICS[-1], Endless())
+        start(work, TOPICS[-1])
     await work.stop_redrive(TOPICS[0])
     await work.stop_redrive(TOPICS[-1])
-    work.start_redrive(TOPICS[-1], Endless())
+    start(work, TOPICS[-1])
     await tasks.close()
-    work.check_redrive(TOPICS[1])
+    start(work, TOPICS[1])
+    await work.stop_redrive(TOPICS[1])
 
 
 async def test_how_redrives_ended_is_known_of_so_many_topics(monkeypatch):
     monkeypatch.setattr(works, "REDRIVES_KEPT_MAX", 2)
     work = MessageWork()
     for topic in TOPICS:
-        work.start_redrive(topic, Endless())
+        start(work, topic)
         await work.stop_redrive(topic)
     assert [work.redrive_of(topic) is None for topic in TOPICS] == [True, False, False]
