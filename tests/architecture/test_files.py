@@ -39,6 +39,7 @@ TESTED_ELSEWHERE = {
     "storage/ledger/offloader.py": "a contract; broker/offload/history_offloader.py satisfies it",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
+    "storage/managed_ledger/context.py": "values; unit/.../test_managed_ledger_factory.py",
     "broker/dispatch/strategy.py": "a contract; the tests of single, shared and key_shared",
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/subscriptions/dispatch.py": "a contract; dispatch_loop.py satisfies it",

@@ -6,17 +6,17 @@ redelivery counts. After a restart, entries that are left out are delivered agai
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from magnetar.errors import MagnetarError, VersionMismatch
 from magnetar.model.position import Position
-from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.cursor import CursorState, Ranges, Redeliveries
 from magnetar.storage.managed_ledger.ack_set import AckSet
+from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import ABSENT, MetadataStore
-from magnetar.tasks import Tasks
+from magnetar.storage.metadata.store import ABSENT
 
 _LOADS_AT_ONCE = 64
 
@@ -85,14 +85,14 @@ class CursorRecord:
         mine = self._wanted
         while self._saved < mine and not self._ended:
             if self._writing is None:
-                self._writing = self._store.tasks.spawn("save cursor", self._write(state))
+                self._writing = self._store.context.tasks.spawn("save cursor", self._write(state))
             error = await asyncio.shield(self._writing)
             if error is not None:
                 raise error
 
     def ranges_size(self, state: CursorState) -> int:
         """Return how many bytes the acknowledged ranges of a state take in the record."""
-        return self._store.codec.ranges_size(state)
+        return self._store.context.codec.ranges_size(state)
 
     def close(self) -> None:
         """Write no more."""
@@ -107,7 +107,7 @@ class CursorRecord:
         if self._writing is not None:
             await asyncio.wait([self._writing])
         try:
-            await self._store.metadata.delete(self._path)
+            await self._store.context.metadata.delete(self._path)
         except MagnetarError:
             self._ended = False
             raise
@@ -121,7 +121,7 @@ class CursorRecord:
             except VersionMismatch:
                 # A former owner of the log wrote once more, or we are the former owner.
                 await self._store.ledger_list.verify()
-                record = await self._store.metadata.get(self._path)
+                record = await self._store.context.metadata.get(self._path)
                 self._version = record.version if record else ABSENT
                 await self._put(state())
             self._saved = upto
@@ -133,53 +133,44 @@ class CursorRecord:
 
     async def _put(self, state: CursorState) -> None:
         store = self._store
-        self._version = await store.metadata.put(
-            self._path, store.codec.encode_cursor(state), expected_version=self._version
+        self._version = await store.context.metadata.put(
+            self._path, store.context.codec.encode_cursor(state), expected_version=self._version
         )
 
 
+@dataclass(slots=True, frozen=True)
 class CursorStore:
     """The records of a log's durable cursors."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        metadata: MetadataStore,
-        codec: Codec,
-        ledger_list: LedgerList,
-        tasks: Tasks,
-    ) -> None:
-        self._name = name
-        self.metadata = metadata
-        self.codec = codec
-        self.ledger_list = ledger_list
-        self.tasks = tasks
+    name: str
+    context: LogContext
+    ledger_list: LedgerList
 
     async def load(self) -> dict[str, tuple[CursorState, CursorRecord]]:
         """Read every durable cursor, by name. Raises CorruptEntry."""
         found: dict[str, tuple[CursorState, CursorRecord]] = {}
-        children = await self.metadata.children(paths.managed_ledger(self._name))
+        metadata = self.context.metadata
+        children = await metadata.children(paths.managed_ledger(self.name))
         for start in range(0, len(children), _LOADS_AT_ONCE):
             names = [paths.decode(child) for child in children[start : start + _LOADS_AT_ONCE]]
-            records = await asyncio.gather(*(self.metadata.get(self._path(name)) for name in names))
+            records = await asyncio.gather(*(metadata.get(self._path(name)) for name in names))
             for name, record in zip(names, records, strict=True):
                 if record is not None:
-                    state = self.codec.decode_cursor(record.value, source=self._path(name))
+                    state = self.context.codec.decode_cursor(record.value, source=self._path(name))
                     found[name] = state, CursorRecord(self, self._path(name), record.version)
         return found
 
     async def create(self, name: str, state: CursorState) -> CursorRecord:
         """Write the record of a new cursor. Raises Fenced when another broker owns the log."""
         self.ledger_list.check()
-        value = self.codec.encode_cursor(state)
+        metadata, value = self.context.metadata, self.context.codec.encode_cursor(state)
         try:
-            version = await self.metadata.put(self._path(name), value, expected_version=ABSENT)
+            version = await metadata.put(self._path(name), value, expected_version=ABSENT)
         except VersionMismatch:
             # A former owner of the log created it meanwhile; what it wrote is out of date.
             await self.ledger_list.verify()
-            version = await self.metadata.put(self._path(name), value)
+            version = await metadata.put(self._path(name), value)
         return CursorRecord(self, self._path(name), version)
 
     def _path(self, name: str) -> str:
-        return paths.cursor(self._name, name)
+        return paths.cursor(self.name, name)

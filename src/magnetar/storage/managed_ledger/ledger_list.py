@@ -11,12 +11,11 @@ from enum import Enum
 from typing import Final, Self
 
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
-from magnetar.storage.codec.codec import Codec
-from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerStore
+from magnetar.storage.ledger.store import LedgerId, LedgerReader
+from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import ABSENT, MetadataStore
-from magnetar.tasks import Tasks
+from magnetar.storage.metadata.store import ABSENT
 
 log = logging.getLogger(__name__)
 
@@ -45,59 +44,37 @@ class LedgerList:
     """The recorded layout of a log, and the one loop that changes the record."""
 
     __slots__ = (
-        "_codec",
+        "_context",
         "_fenced_because",
         "_inbox",
-        "_metadata",
         "_name",
-        "_tasks",
         "_version",
         "_writer",
         "layout",
         "ownership",
     )
 
-    def __init__(
-        self,
-        name: str,
-        layout: Layout,
-        version: int,
-        *,
-        metadata: MetadataStore,
-        codec: Codec,
-        tasks: Tasks,
-    ) -> None:
+    def __init__(self, name: str, layout: Layout, version: int, context: LogContext) -> None:
         self.layout = layout
         self.ownership = LogOwnership.OWNED
         self._fenced_because = ""  # Why it is no longer OWNED.
         self._name = name
         self._version = version
-        self._metadata = metadata
-        self._codec = codec
-        self._tasks = tasks
+        self._context = context
         self._inbox: tuple[tuple[Edit, asyncio.Future[None]], ...] = ()
         self._writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
 
     @classmethod
-    async def open(
-        cls,
-        name: str,
-        *,
-        metadata: MetadataStore,
-        codec: Codec,
-        ledgers: LedgerStore,
-        tasks: Tasks,
-        now_ms: int,
-    ) -> tuple[Self, LedgerReader | None]:
+    async def open(cls, name: str, context: LogContext) -> tuple[Self, LedgerReader | None]:
         """Take the log over; create it where it does not exist.
 
         A ledger that a former owner left open is fenced and sealed, and its reader is returned.
         Raises Fenced when another broker opens the log at the same time.
         """
-        path = paths.managed_ledger(name)
+        path, metadata, codec = paths.managed_ledger(name), context.metadata, context.codec
         record = await metadata.get(path)
         layout = Layout.of(codec.decode_ledger_list(record.value if record else b"", source=path))
-        reader = await _seal_what_was_open(name, layout, ledgers, now_ms)
+        reader = await _seal_what_was_open(name, layout, context)
         try:
             # This is written even where nothing changed, so that a former owner notices.
             version = await metadata.put(
@@ -109,8 +86,8 @@ class LedgerList:
             raise Fenced(
                 f"Managed ledger {name} is being opened by another broker; look the topic up again"
             ) from error
-        opened = cls(name, layout, version, metadata=metadata, codec=codec, tasks=tasks)
-        await opened.delete_removed(ledgers)
+        opened = cls(name, layout, version, context)
+        await opened.delete_removed()
         return opened, reader
 
     @property
@@ -141,7 +118,7 @@ class LedgerList:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._inbox = (*self._inbox, (edit, done))
         if self._writer is None:
-            self._writer = self._tasks.spawn(f"ledger list {self._name}", self._write())
+            self._writer = self._context.tasks.spawn(f"ledger list {self._name}", self._write())
         await done
 
     async def verify(self) -> None:
@@ -149,7 +126,7 @@ class LedgerList:
         while True:
             self.check()
             version = self._version
-            record = await self._metadata.get(self._path)
+            record = await self._context.metadata.get(self._path)
             if self._writer is not None:
                 await asyncio.wait([self._writer])
             elif version == self._version:
@@ -159,7 +136,7 @@ class LedgerList:
             self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
             raise self._fenced()
 
-    async def delete_removed(self, ledgers: LedgerStore) -> None:
+    async def delete_removed(self) -> None:
         """Delete the ledgers that are recorded as no longer part of the log.
 
         All of them are tried before the first failure is raised: on a full disk no deletion can be
@@ -168,7 +145,7 @@ class LedgerList:
         failure: StorageError | None = None
         for ledger_id in list(self.layout.deleting):
             try:
-                await ledgers.delete(LedgerId(ledger_id))
+                await self._context.ledgers.delete(LedgerId(ledger_id))
             except StorageError as error:
                 failure = failure or error
             else:
@@ -178,7 +155,7 @@ class LedgerList:
 
     async def delete_record(self) -> None:
         """Delete the record, and with it the log."""
-        await self._metadata.delete(self._path)
+        await self._context.metadata.delete(self._path)
         self._give_up(LogOwnership.DELETED, LogOwnership.DELETED.value)
 
     async def _write(self) -> None:
@@ -209,9 +186,9 @@ class LedgerList:
         draft = self.layout.copy()
         edit(draft)
         try:
-            self._version = await self._metadata.put(
+            self._version = await self._context.metadata.put(
                 self._path,
-                self._codec.encode_ledger_list(draft.record()),
+                self._context.codec.encode_ledger_list(draft.record()),
                 expected_version=self._version,
             )
         except VersionMismatch as error:
@@ -245,18 +222,18 @@ def _answer(done: asyncio.Future[None], error: MagnetarError | None) -> None:
 
 
 async def _seal_what_was_open(
-    name: str, layout: Layout, ledgers: LedgerStore, now_ms: int
+    name: str, layout: Layout, context: LogContext
 ) -> LedgerReader | None:
     """Fence the ledger whose end was not recorded, and seal it in the layout."""
     if layout.open_id is None:
         return None
     try:
-        reader = await ledgers.open(LedgerId(layout.open_id))
+        reader = await context.ledgers.open(LedgerId(layout.open_id))
     except LedgerNotFound:
         # It is created before it is recorded and deleted after: a crash without fsync lost it.
         log.warning("managed_ledger.ledger_missing name=%s ledger_id=%s", name, layout.open_id)
         layout.drop_open()
         return None
     last_entry_id, size_bytes = reader.end
-    layout.seal(last_entry_id, size_bytes, now_ms)
+    layout.seal(last_entry_id, size_bytes, context.clock.wall_ms())
     return reader if last_entry_id >= 0 else None

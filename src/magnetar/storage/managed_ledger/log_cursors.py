@@ -1,67 +1,37 @@
 """The cursors of one log: loaded when it is opened, created, found and deleted."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 
 from magnetar.errors import AlreadyExists, MagnetarError
 from magnetar.model.position import Position
-from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, Compaction
+from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
+from magnetar.storage.managed_ledger.cursor_saver import Trimmer
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_reader import LogReader
-from magnetar.storage.metadata.store import MetadataStore
-from magnetar.tasks import Tasks
 
 _NO_TASKS: Final[dict[str, asyncio.Task[Cursor | MagnetarError]]] = {}  # Of logs at rest.
 
 
+@dataclass(slots=True, eq=False)
 class LogCursors:
     """The cursors of one log, durable and not."""
 
-    __slots__ = (
-        "_codec",
-        "_creating",
-        "_list",
-        "_log",
-        "_metadata",
-        "_name",
-        "_ranges_max",
-        "_saver",
-        "_tasks",
-        "_trimmer",
-        "by_name",
+    name: str
+    by_name: dict[str, Cursor]
+    ledger_list: LedgerList
+    log: LogReader
+    trimmer: Trimmer  # It is called after cursors moved.
+    context: LogContext
+    ranges_max: int  # Of each cursor's record.
+    _creating: dict[str, asyncio.Task[Cursor | MagnetarError]] = field(
+        default_factory=lambda: _NO_TASKS, init=False
     )
-
-    def __init__(
-        self,
-        name: str,
-        by_name: dict[str, Cursor],
-        ledger_list: LedgerList,
-        log: LogReader,
-        *,
-        trimmer: Trimmer,
-        metadata: MetadataStore,
-        codec: Codec,
-        tasks: Tasks,
-        saver: CursorSaver,
-        ranges_max: int,
-    ) -> None:
-        """``trimmer`` is called after cursors moved; ``ranges_max``: of each cursor's record."""
-        self.by_name = by_name
-        self._name = name
-        self._list = ledger_list
-        self._log = log
-        self._trimmer = trimmer
-        self._metadata = metadata
-        self._codec = codec
-        self._tasks = tasks
-        self._saver = saver
-        self._ranges_max = ranges_max
-        self._creating = _NO_TASKS
 
     async def load(self) -> None:
         """Load the durable ones, and what compaction left. Raises CorruptEntry."""
@@ -77,7 +47,7 @@ class LogCursors:
 
     def compaction(self, cursor: Cursor) -> Compaction:
         """Return what compacts the log; ``cursor`` is the one of that name."""
-        return Compaction(cursor, self._log, verify=self._list.verify)
+        return Compaction(cursor, self.log, verify=self.ledger_list.verify)
 
     async def open(self, name: str, initial: Position, properties: dict[str, str]) -> Cursor:
         """Find or create a durable one, as ``ManagedLedger.open_cursor`` says."""
@@ -85,7 +55,7 @@ class LogCursors:
         if cursor is None:
             creating = self._creating.get(name)
             if creating is None:
-                creating = self._tasks.spawn(
+                creating = self.context.tasks.spawn(
                     f"create cursor {name}", self._create(name, initial, properties)
                 )
                 if self._creating is _NO_TASKS:
@@ -96,14 +66,14 @@ class LogCursors:
                 raise created
             return created
         if not cursor.durable:
-            raise AlreadyExists(f"Cursor {name} of {self._name} is a reader's: choose another name")
+            raise AlreadyExists(f"Cursor {name} of {self.name} is a reader's: choose another name")
         return cursor
 
     def open_reader(self, name: str, start: Position) -> Cursor:
         """Create one that is not durable, as ``ManagedLedger.open_reader`` says."""
         if name in self.by_name or name in self._creating:
-            raise AlreadyExists(f"Cursor {name} of {self._name} exists: choose another name")
-        cursor = self.by_name[name] = self._cursor(name, self._log.mark_before(start), None, {})
+            raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
+        cursor = self.by_name[name] = self._cursor(name, self.log.mark_before(start), None, {})
         return cursor
 
     async def delete(self, name: str) -> None:
@@ -112,14 +82,14 @@ class LogCursors:
         if cursor is None:
             return
         if name == COMPACTION_CURSOR:
-            self._log.compacted = None
+            self.log.compacted = None
         try:
             await cursor.delete()
         except MagnetarError:
             self.by_name.setdefault(name, cursor)
             raise
         if cursor.durable:
-            self._saver.trim_soon(self._trimmer)
+            self.context.saver.trim_soon(self.trimmer)
 
     async def delete_all(self) -> None:
         """Delete the cursors of a log that is deleted. Raises what the stores raise."""
@@ -132,7 +102,7 @@ class LogCursors:
     ) -> Cursor | MagnetarError:
         """Return an error rather than raise it: whoever asked for the cursor raises it."""
         try:
-            mark = self._log.mark_before(initial)
+            mark = self.log.mark_before(initial)
             record = await self._store().create(name, CursorState(mark, properties=properties))
             cursor = self.by_name[name] = self._cursor(name, mark, record, properties)
             # The log may have been trimmed while the record was written.
@@ -145,13 +115,7 @@ class LogCursors:
 
     def _store(self) -> CursorStore:
         """What loads and creates records: most logs have few cursors, and need it once."""
-        return CursorStore(
-            self._name,
-            metadata=self._metadata,
-            codec=self._codec,
-            ledger_list=self._list,
-            tasks=self._tasks,
-        )
+        return CursorStore(self.name, self.context, self.ledger_list)
 
     def _cursor(
         self, name: str, mark: Position, record: CursorRecord | None, properties: dict[str, str]
@@ -159,10 +123,10 @@ class LogCursors:
         return Cursor(
             name,
             mark,
-            trimmer=self._trimmer,
-            log=self._log,
-            saver=self._saver,
+            trimmer=self.trimmer,
+            log=self.log,
+            saver=self.context.saver,
             record=record,
             properties=properties,
-            ranges_max=self._ranges_max,
+            ranges_max=self.ranges_max,
         )

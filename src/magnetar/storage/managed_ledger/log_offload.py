@@ -5,6 +5,7 @@ is written there, that it is complete after it was verified, and only then what 
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from magnetar.errors import StorageError
 from magnetar.storage.codec.json_object import NO_TEXTS
@@ -22,39 +23,25 @@ from magnetar.storage.managed_ledger.layout import Layout, is_local
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 
 
+@dataclass(slots=True, eq=False)
 class LogOffload:
     """Everything but ``reader`` raises Fenced, and what the stores and the offloader raise."""
 
-    __slots__ = (
-        "_dropped",
-        "_ledgers",
-        "_list",
-        "_offloader",
-        "_writing",
-        "local_first",
-        "secrets",
-    )
-
-    def __init__(
-        self,
-        ledger_list: LedgerList,
-        *,
-        ledgers: LedgerStore,
-        offloader: Offloader,
-        dropped: Callable[[Collection[int]], None],
-    ) -> None:
-        """``dropped`` is told of ledgers before they are deleted here."""
-        self.secrets: Mapping[str, str] = NO_TEXTS  # With which copies are read and written.
-        self.local_first = False  # Where a ledger is here as well, it is read here.
-        self._list = ledger_list
-        self._ledgers = ledgers
-        self._offloader = offloader
-        self._dropped = dropped
-        self._writing: str | None = None  # The uid of the copy that is being made.
+    ledger_list: LedgerList
+    ledgers: LedgerStore
+    offloader: Offloader
+    dropped: Callable[[Collection[int]], None]  # It is told of ledgers before they go here.
+    secrets: Mapping[str, str] = field(default_factory=lambda: NO_TEXTS, init=False)
+    """With which copies are read and written."""
+    local_first: bool = field(default=False, init=False)
+    """Where a ledger is here as well, it is read here."""
+    _writing: str | None = field(
+        default=None, init=False
+    )  # The uid of the copy that is being made.
 
     @property
     def _layout(self) -> Layout:
-        return self._list.layout
+        return self.ledger_list.layout
 
     async def offload(
         self, ledger_id: int, context: OffloadContext, wall_ms: Callable[[], int]
@@ -63,15 +50,15 @@ class LogOffload:
         assert self._writing is None, "one at a time"
         self._writing = context.uid
         try:
-            await self._list.change(lambda layout: layout.begin_offload(ledger_id, context))
+            await self.ledger_list.change(lambda layout: layout.begin_offload(ledger_id, context))
             if self._layout.ledger(ledger_id) is None:
                 return
-            ledger = await self._ledgers.open(LedgerId(ledger_id))
-            more = await self._offloader.offload(ledger, context.properties, self.secrets)
+            ledger = await self.ledgers.open(LedgerId(ledger_id))
+            more = await self.offloader.offload(ledger, context.properties, self.secrets)
             done = context._replace(
                 complete=True, timestamp_ms=wall_ms(), properties={**context.properties, **more}
             )
-            await self._list.change(lambda layout: layout.finish_offload(ledger_id, done))
+            await self.ledger_list.change(lambda layout: layout.finish_offload(ledger_id, done))
         finally:
             self._writing = None
         await self.delete_removed()
@@ -83,14 +70,14 @@ class LogOffload:
             return None
         if self.local_first and is_local(ledger):
             return None
-        return _CopyReader(ledger, ledger.offload, self._offloader, self)
+        return _CopyReader(ledger, ledger.offload, self)
 
     async def drop_local(self, ledger_ids: Collection[int]) -> None:
         """Delete here what was copied."""
         if ledger_ids:
-            await self._list.change(lambda layout: layout.drop_local(ledger_ids))
-            self._dropped(ledger_ids)
-            await self._list.delete_removed(self._ledgers)
+            await self.ledger_list.change(lambda layout: layout.drop_local(ledger_ids))
+            self.dropped(ledger_ids)
+            await self.ledger_list.delete_removed()
 
     async def delete_removed(self) -> None:
         """Delete the copies that belong to no ledger any more.
@@ -102,7 +89,7 @@ class LogOffload:
             if context.uid == self._writing:
                 continue
             try:
-                await self._offloader.delete(context.properties, self.secrets)
+                await self.offloader.delete(context.properties, self.secrets)
             except StorageError as error:
                 failure = failure or error
             else:
@@ -111,35 +98,26 @@ class LogOffload:
             raise failure
 
 
+@dataclass(slots=True, frozen=True)
 class _CopyReader:
     """Reads one ledger's copy."""
 
-    __slots__ = ("_context", "_ledger", "_offload", "_offloader")
-
-    def __init__(
-        self,
-        ledger: SealedLedger,
-        context: OffloadContext,
-        offloader: Offloader,
-        offload: LogOffload,
-    ) -> None:
-        self._ledger = ledger
-        self._context = context
-        self._offloader = offloader
-        self._offload = offload
+    ledger: SealedLedger
+    context: OffloadContext
+    offload: LogOffload
 
     @property
     def ledger_id(self) -> LedgerId:
-        return LedgerId(self._ledger.ledger_id)
+        return LedgerId(self.ledger.ledger_id)
 
     @property
     def end(self) -> LedgerEnd:
-        return LedgerEnd(self._ledger.last_entry_id, self._ledger.size_bytes)
+        return LedgerEnd(self.ledger.last_entry_id, self.ledger.size_bytes)
 
     async def read(self, first: int, count_max: int, bytes_max: int) -> LedgerEntries:
-        return await self._offloader.read(
-            self._context.properties,
-            self._offload.secrets,
+        return await self.offload.offloader.read(
+            self.context.properties,
+            self.offload.secrets,
             first=first,
             count_max=count_max,
             bytes_max=bytes_max,

@@ -10,18 +10,17 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final, NamedTuple
 
-from magnetar.clock import Clock
 from magnetar.errors import Fenced, MagnetarError, UnknownFailure
-from magnetar.storage.ledger.store import LedgerOptions, LedgerStore, LedgerWriter
+from magnetar.storage.ledger.store import LedgerOptions, LedgerWriter
 from magnetar.storage.managed_ledger import rollover
-from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
+from magnetar.storage.managed_ledger.context import LogContext
+from magnetar.storage.managed_ledger.cursor_saver import Trimmer
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_metadata
-from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -69,18 +68,15 @@ class LogWriter:
         "_appended_to",
         "_appends",
         "_changing",
-        "_clock",
+        "_context",
         "_current",
         "_cursors",
         "_failed",
         "_later",
-        "_ledgers",
         "_list",
         "_name",
         "_reader",
-        "_saver",
         "_settings",
-        "_tasks",
         "_trimmer",
         "entries_added",
         "state",
@@ -91,13 +87,10 @@ class LogWriter:
         name: str,
         ledger_list: LedgerList,
         reader: LogReader,
+        context: LogContext,
         *,
-        ledgers: LedgerStore,
-        clock: Clock,
-        tasks: Tasks,
         settings: ManagedLedgerSettings,
         cursors: Sized,
-        saver: CursorSaver,
         trimmer: Trimmer,
     ) -> None:
         """Entries are cached while there are ``cursors``. A rollover has ``trimmer`` called."""
@@ -106,12 +99,9 @@ class LogWriter:
         self._name = name
         self._list = ledger_list
         self._reader = reader
-        self._ledgers = ledgers
-        self._clock = clock
-        self._tasks = tasks
+        self._context = context
         self._settings = settings
         self._cursors = cursors
-        self._saver = saver
         self._trimmer = trimmer
         self._current: _Current | None = None
         # Those under way, in order. Invariant: only ``_answer`` takes one out.
@@ -141,7 +131,7 @@ class LogWriter:
             current.writer.append(entries.data, entries.checksums, self._answer)
         else:
             self._later = True
-            self._tasks.spawn("append", self._append_later(entries))
+            self._context.tasks.spawn("append", self._append_later(entries))
 
     @property
     def takes_more(self) -> bool:
@@ -159,7 +149,7 @@ class LogWriter:
             and self._list.ownership is _OWNED
             and (
                 (  # Asked first, as every append is: it is true of nearly all.
-                    self._clock.now() < current.young_until
+                    self._context.clock.now() < current.young_until
                     and self._list.layout.open_size_bytes < self._settings.ledger_size_max
                 )
                 or not self._has_had_enough(current)
@@ -177,7 +167,7 @@ class LogWriter:
         self._to(WriterState.CREATING)
         await self._change(self._create())
         if rolls_over:
-            self._saver.trim_soon(self._trimmer)
+            self._context.saver.trim_soon(self._trimmer)
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
@@ -189,7 +179,7 @@ class LogWriter:
         if self.state is WriterState.OPEN and not self._appends:
             self._to(WriterState.SEALING)
             await self._change(self._seal())
-            self._saver.trim_soon(self._trimmer)
+            self._context.saver.trim_soon(self._trimmer)
 
     @property
     def closed(self) -> bool:
@@ -282,24 +272,24 @@ class LogWriter:
         return self._current is not None and self._has_had_enough(self._current)
 
     def _has_had_enough(self, current: _Current) -> bool:
-        layout, age_s = self._list.layout, self._clock.now() - current.began_at
+        layout, age_s = self._list.layout, self._context.clock.now() - current.began_at
         return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
         """Change the current ledger in a task of its own, so that it is not cancelled half-way."""
-        self._changing = self._tasks.start(f"{self.state.name} {self._name}", change)
+        self._changing = self._context.tasks.start(f"{self.state.name} {self._name}", change)
         await asyncio.shield(self._changing)
 
     async def _create(self) -> None:
         """Create a ledger. One change of the list ends the former one and begins this one."""
         former, self._current = self._current, None
-        started = self._clock.now()
+        started = self._context.clock.now()
         try:
             end = None if former is None else await former.writer.close()
-            now_ms = self._clock.wall_ms()
+            now_ms = self._context.clock.wall_ms()
             options = self._settings.ledger_options
             metadata = ledger_metadata(self._name)
-            writer = await self._ledgers.create(replace(options, metadata=metadata))
+            writer = await self._context.ledgers.create(replace(options, metadata=metadata))
 
             def switch(layout: Layout) -> None:
                 if end is not None:
@@ -309,10 +299,10 @@ class LogWriter:
             try:
                 await self._list.change(switch)
             except MagnetarError:
-                await self._ledgers.delete(writer.ledger_id)
+                await self._context.ledgers.delete(writer.ledger_id)
                 raise
             self._reader.serve(writer)
-            now, limits = self._clock.now(), self._settings
+            now, limits = self._context.clock.now(), self._settings
             self._reader.counts.note_switch(now - started)
             young_until = now + min(limits.ledger_age_min_s, limits.ledger_age_max_s)
             self._current = _Current(writer, writer.ledger_id, now, now_ms, young_until)
@@ -325,11 +315,11 @@ class LogWriter:
         try:
             if self._current is not None and self._list.owned:
                 end = await self._current.writer.close()
-                now_ms = self._clock.wall_ms()
+                now_ms = self._context.clock.wall_ms()
                 await self._list.change(
                     lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
                 )
-                await self._list.delete_removed(self._ledgers)  # An empty ledger is removed.
+                await self._list.delete_removed()  # An empty ledger is removed.
         finally:
             self._current = None
             self._changing = None

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from magnetar.errors import Fenced, NotAllowed, StorageError
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.ledger_list import SealedLedger
-from magnetar.storage.ledger.offloader import Offloader
-from magnetar.storage.ledger.store import LedgerOptions, LedgerStore
+from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
+from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
@@ -33,12 +33,11 @@ class ManagedLedger:
     """
 
     __slots__ = (
+        "_context",
         "_cursors",
-        "_ledgers",
         "_list",
         "_log",
         "_offload",
-        "_offloader",
         "_trimmer",
         "_writer",
         "cursors",
@@ -49,13 +48,12 @@ class ManagedLedger:
         self,
         name: str,
         ledger_list: LedgerList,
+        context: LogContext,
         *,
         log: LogReader,
         writer: LogWriter,
         cursors: LogCursors,
         trimmer: LogTrimmer,
-        ledgers: LedgerStore,
-        offloader: Offloader | None,
     ) -> None:
         """For ``ManagedLedgerFactory``."""
         self.name = name
@@ -65,8 +63,7 @@ class ManagedLedger:
         self._writer = writer
         self._cursors = cursors
         self._trimmer = trimmer
-        self._ledgers = ledgers
-        self._offloader = offloader
+        self._context = context
         self._offload: LogOffload | None = None
         if self.has_offloaded:
             self.offload()
@@ -247,13 +244,10 @@ class ManagedLedger:
     def offload(self) -> LogOffload:
         """Return what offloads its ledgers. Raises NotAllowed where the broker has no offloader."""
         if self._offload is None:
-            if self._offloader is None:
+            if self._context.offloader is None:
                 raise NotAllowed(f"Managed ledger {self.name} has nothing that offloads ledgers")
             self._offload = LogOffload(
-                self._list,
-                ledgers=self._ledgers,
-                offloader=self._offloader,
-                dropped=self._log.close_readers,
+                self._list, self._context.ledgers, self._context.offloader, self._log.close_readers
             )
             self._log.copy_reader = self._offload.reader
         return self._offload
@@ -324,7 +318,7 @@ class ManagedLedger:
         with contextlib.suppress(StorageError):  # What cannot be saved is deleted all the same.
             await self.close()
         await self._list.change(Layout.clear)
-        await self._list.delete_removed(self._ledgers)
+        await self._list.delete_removed()
         if self._offload is not None:
             await self._offload.delete_removed()
         await self._cursors.delete_all()

@@ -209,14 +209,14 @@ async def test_entries_that_do_not_exist_are_not_read(ledger, cursor):
     assert data_of(await cursor.reader.read_at(asked)) == entries(2, start=8)
 
 
-@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("uncached", [False, True])
 @pytest.mark.usefixtures("cursor")
-async def test_entries_are_read_from_disk_where_they_are_asked_for(logs, ledger, apart):
+async def test_entries_are_read_from_disk_where_they_are_asked_for(logs, ledger, uncached):
     await append(ledger, entries(5000))
     await ledger.close()
     again = (await logs.open(cached=False)).cursors["s"]
     asked = places(5, 1500) + places(4990, 4999)
-    runs = await again.reader.read_at(asked, apart=apart)
+    runs = await again.reader.read_at(asked, uncached=uncached)
     assert data_of(runs) == entries(1496, start=5) + entries(10, start=4990)
 
 
@@ -225,7 +225,7 @@ async def test_entries_that_lie_apart_are_read_alone(logs, ledger):
     await append(ledger, entries(5000))
     await ledger.close()
     again = (await logs.open(cached=False)).cursors["s"]
-    runs = await again.reader.read_at([*places(7, 7), *places(900, 901)], apart=True)
+    runs = await again.reader.read_at([*places(7, 7), *places(900, 901)], uncached=True)
     assert [(run.first_entry_id, len(run)) for run in runs] == [(7, 1), (900, 2)]
     assert again.reader.cached_at(0, [8]) is None
 

@@ -7,7 +7,6 @@ from unit.storage.managed_ledger.logs import NAME, PATH
 from magnetar.errors import CorruptEntry, Fenced, WriteFailed
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, decode_cursor, encode_cursor
-from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_store import CursorStore, state_of
 from magnetar.storage.managed_ledger.layout import Layout
@@ -18,22 +17,13 @@ CURSOR = f"{PATH}/a%2Fb%20c"
 
 @pytest.fixture
 async def ledger_list(logs):
-    opened, _ = await LedgerList.open(
-        NAME,
-        metadata=logs.metadata,
-        codec=JsonCodec(),
-        ledgers=logs.ledgers,
-        tasks=logs.tasks,
-        now_ms=0,
-    )
+    opened, _ = await LedgerList.open(NAME, logs.factory())
     return opened
 
 
 @pytest.fixture
 def store(logs, ledger_list):
-    return CursorStore(
-        NAME, metadata=logs.metadata, codec=JsonCodec(), ledger_list=ledger_list, tasks=logs.tasks
-    )
+    return CursorStore(NAME, logs.factory(), ledger_list)
 
 
 def acks_with(*ranges):
@@ -165,14 +155,7 @@ async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
 
 async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
     record = await store.create("a/b c", value("1"))
-    await LedgerList.open(
-        NAME,
-        metadata=logs.metadata,
-        codec=JsonCodec(),
-        ledgers=logs.ledgers,
-        tasks=logs.tasks,
-        now_ms=0,
-    )
+    await LedgerList.open(NAME, logs.factory())
     await logs.metadata.put(CURSOR, encode_cursor(value("9")))
     with pytest.raises(Fenced):
         await record.save(lambda: value("2"))

@@ -6,21 +6,13 @@ from unit.storage.ledger.local.support import append
 from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore
 
 from magnetar.errors import Fenced, WriteFailed
-from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.metadata.store import ABSENT
 
 
 async def open_list(logs, metadata=None):
-    opened, _ = await LedgerList.open(
-        NAME,
-        metadata=metadata or logs.metadata,
-        codec=JsonCodec(),
-        ledgers=logs.ledgers,
-        tasks=logs.tasks,
-        now_ms=1000,
-    )
+    opened, _ = await LedgerList.open(NAME, logs.factory(metadata=metadata))
     return opened
 
 
@@ -69,16 +61,9 @@ async def test_a_ledger_left_open_is_fenced_and_sealed(logs):
     writer = await logs.ledgers.create()
     await append(writer, [b"one", b"two"], [1, 2])
     await (await open_list(logs)).change(begin(writer.ledger_id))
-    again, reader = await LedgerList.open(
-        NAME,
-        metadata=logs.metadata,
-        codec=JsonCodec(),
-        ledgers=logs.ledgers,
-        tasks=logs.tasks,
-        now_ms=5,
-    )
+    again, reader = await LedgerList.open(NAME, logs.factory())
     assert reader.ledger_id == writer.ledger_id
-    assert list(again.layout.sealed) == [SealedLedger(writer.ledger_id, 1, 6, 5)]
+    assert list(again.layout.sealed) == [SealedLedger(writer.ledger_id, 1, 6, logs.clock.wall_ms())]
     assert again.layout.open_id is None
 
 

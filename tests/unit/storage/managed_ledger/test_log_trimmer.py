@@ -17,7 +17,6 @@ from unit.storage.managed_ledger.logs import (
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.json_object import decode, encode
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 
@@ -201,14 +200,7 @@ async def test_stored_marks_in_trimmed_ledgers_are_clamped(logs, ledger):
     await append(ledger, entries(10))
     await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
-    other, _ = await LedgerList.open(
-        NAME,
-        metadata=logs.metadata,
-        codec=JsonCodec(),
-        ledgers=logs.ledgers,
-        tasks=logs.tasks,
-        now_ms=0,
-    )
+    other, _ = await LedgerList.open(NAME, logs.factory())
     await other.change(lambda layout: layout.remove([0]))
     again = await logs.open()
     assert again.cursors["s"].mark == (0, 9)
