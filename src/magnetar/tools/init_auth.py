@@ -9,17 +9,7 @@ from typing import Final
 import click
 
 from magnetar.errors import InvalidValue
-from magnetar.tools.token_keys import (
-    PAIRS,
-    SECRETS,
-    key_set,
-    new_pair,
-    new_secret,
-    private_key,
-    replace,
-    span_of,
-    write_new,
-)
+from magnetar.tools import token_keys
 from magnetar.tools.tokens import signed
 
 SUPERUSER: Final = "superuser"
@@ -34,7 +24,7 @@ HERE: Final = ("localhost", "127.0.0.1", "::1")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default="auth")
 @click.option(
     "--algorithm",
-    type=click.Choice([*SECRETS, *PAIRS]),
+    type=click.Choice([*token_keys.SECRETS, *token_keys.PAIRS]),
     default="HS256",
     show_default=True,
     help="HS: one secret. RS, PS, ES: a key that signs, and another that the broker checks with.",
@@ -90,7 +80,7 @@ def init_auth(
     odd = [role for role in roles if not role.strip() or set(role) & set("/\\\0\n,=")]
     if odd:
         raise InvalidValue(f"--role {odd[0]!r}: a role has no slash, comma or equals sign here")
-    lasts = span_of(expiry)
+    lasts = token_keys.span_of(expiry)
     if renew:
         if hosts:
             raise InvalidValue("--host is for a new folder: --renew keeps the names that are there")
@@ -106,26 +96,26 @@ def init_auth(
     except OSError as error:
         raise InvalidValue(f"cannot make {folder}: {error.strerror}") from None
     os.chmod(folder, 0o700)  # noqa: PTH101 - whatever the mask was
-    if algorithm in SECRETS:
-        secret = new_secret(algorithm)
-        write_new(folder / "secret.key", secret)
+    if algorithm in token_keys.SECRETS:
+        secret = token_keys.new_secret(algorithm)
+        token_keys.write_new(folder / "secret.key", secret)
         key: object = secret
         headers: dict[str, str] = {}
         checks = {"tokenSecretKey": (folder / "secret.key").as_uri()}
     else:
-        private, public = new_pair(algorithm)
-        write_new(folder / "private.key", private)
-        write_new(folder / "public.key", public)
-        write_new(folder / "keys.json", key_set({kid: public}))
-        key, headers = private_key(private), {"kid": kid}
+        private, public = token_keys.new_pair(algorithm)
+        token_keys.write_new(folder / "private.key", private)
+        token_keys.write_new(folder / "public.key", public)
+        token_keys.write_new(folder / "keys.json", token_keys.key_set({kid: public}))
+        key, headers = token_keys.private_key(private), {"kid": kid}
         checks = {"tokenJwks": (folder / "keys.json").as_uri()}
     for role in dict.fromkeys((SUPERUSER, ADMIN, WORKER, *roles)):
         token = signed(role, key, algorithm, expiry_time=expiry, headers=headers)
-        write_new(folder / f"{role}.token", token.encode())
+        token_keys.write_new(folder / f"{role}.token", token.encode())
     _certificates(folder, hosts, lasts)
-    write_new(folder / "broker.conf", _properties(_broker_conf(folder, checks, hosts)))
-    write_new(folder / "client.conf", _properties(_client_conf(folder, hosts)))
-    signs = "secret.key" if algorithm in SECRETS else "private.key"
+    token_keys.write_new(folder / "broker.conf", _properties(_broker_conf(folder, checks, hosts)))
+    token_keys.write_new(folder / "client.conf", _properties(_client_conf(folder, hosts)))
+    signs = "secret.key" if algorithm in token_keys.SECRETS else "private.key"
     click.echo(_next_steps(folder, signs=signs, expiry=expiry, kid=kid))
 
 
@@ -140,10 +130,10 @@ def _certificates(folder: Path, hosts: tuple[str, ...], lasts: timedelta) -> Non
         raise InvalidValue(
             f"no certificate can be made of --host and --expiry-time: {error}"
         ) from None
-    write_new(folder / "ca.pem", authority)
-    write_new(folder / "ca.key", authority_key)
-    write_new(folder / "broker.pem", certificate)
-    write_new(folder / "broker.key", key)
+    token_keys.write_new(folder / "ca.pem", authority)
+    token_keys.write_new(folder / "ca.key", authority_key)
+    token_keys.write_new(folder / "broker.pem", certificate)
+    token_keys.write_new(folder / "broker.key", key)
 
 
 def _renew(folder: Path, roles: tuple[str, ...], expiry: str, kid: str | None) -> None:
@@ -158,10 +148,10 @@ def _renew(folder: Path, roles: tuple[str, ...], expiry: str, kid: str | None) -
         header = jwt.get_unverified_header((folder / f"{SUPERUSER}.token").read_text())
         authority, authority_key = ((folder / name).read_bytes() for name in ("ca.pem", "ca.key"))
         hosts = certificates.hosts_of((folder / "broker.pem").read_bytes())
-        pair = certificates.issued(authority, authority_key, hosts, span_of(expiry))
+        pair = certificates.issued(authority, authority_key, hosts, token_keys.span_of(expiry))
     except (OSError, ValueError, jwt.PyJWTError) as error:
         raise InvalidValue(f"{folder} is no folder that init-auth made: {error}") from None
-    key = signs if secret.exists() else private_key(signs)
+    key = signs if secret.exists() else token_keys.private_key(signs)
     named = kid or header.get("kid")
     headers = {"kid": named} if named else {}
     known = sorted(file.stem for file in folder.glob("*.token"))
@@ -173,7 +163,7 @@ def _renew(folder: Path, roles: tuple[str, ...], expiry: str, kid: str | None) -
     }
     # The key first: a broker that looks in between finds no pair, and goes on with what it has.
     for name, content in {"broker.key": pair[1], "broker.pem": pair[0], **tokens}.items():
-        replace(folder / name, content)
+        token_keys.replace(folder / name, content)
     click.echo(f"Made again, to hold for {expiry}: broker.pem, {', '.join(tokens)}")
 
 

@@ -10,17 +10,7 @@ import click
 
 from magnetar.auth.key_text import read_key
 from magnetar.errors import InvalidValue
-from magnetar.tools.token_keys import (
-    PAIRS,
-    SECRETS,
-    key_set,
-    new_pair,
-    new_secret,
-    private_key,
-    replace,
-    span_of,
-    write_new,
-)
+from magnetar.tools import token_keys
 
 F = TypeVar("F", bound=Any)
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
@@ -37,7 +27,7 @@ def tokens() -> None:
     "-a",
     "--signature-algorithm",
     "algorithm",
-    type=click.Choice(SECRETS),
+    type=click.Choice(token_keys.SECRETS),
     default="HS256",
     show_default=True,
     help="What it is for: its length follows.",
@@ -51,10 +41,10 @@ def create_secret_key(algorithm: str, output: Path | None, *, as_text: bool) -> 
     """
     import base64  # noqa: PLC0415 - one of many commands
 
-    secret = new_secret(algorithm)
+    secret = token_keys.new_secret(algorithm)
     written = base64.b64encode(secret) if as_text else secret
     if output is not None:
-        write_new(output, written)
+        token_keys.write_new(output, written)
     else:
         click.echo(written, nl=as_text)
 
@@ -64,7 +54,7 @@ def create_secret_key(algorithm: str, output: Path | None, *, as_text: bool) -> 
     "-a",
     "--signature-algorithm",
     "algorithm",
-    type=click.Choice(PAIRS),
+    type=click.Choice(token_keys.PAIRS),
     default="RS256",
     show_default=True,
     help="What the keys are for.",
@@ -76,9 +66,9 @@ def create_key_pair(algorithm: str, output_private_key: Path, output_public_key:
 
     Example: magnetar tokens create-key-pair --output-private-key my.key --output-public-key my.pub
     """
-    private, public = new_pair(algorithm)
-    write_new(output_private_key, private)
-    write_new(output_public_key, public)
+    private, public = token_keys.new_pair(algorithm)
+    token_keys.write_new(output_private_key, private)
+    token_keys.write_new(output_public_key, public)
 
 
 @tokens.command("create-key-set")
@@ -104,7 +94,7 @@ def create_key_set(named: tuple[str, ...], output: Path) -> None:
         if not is_named or not kid or kid in keys:
             raise click.BadParameter(f"{each!r} is no KID=FILE of its own", param_hint="--key")
         keys[kid] = read_key("--key", where)
-    replace(output, key_set(keys))
+    token_keys.replace(output, token_keys.key_set(keys))
 
 
 @tokens.command()
@@ -112,7 +102,7 @@ def create_key_set(named: tuple[str, ...], output: Path) -> None:
     "-a",
     "--signature-algorithm",
     "algorithm",
-    type=click.Choice(PAIRS),
+    type=click.Choice(token_keys.PAIRS),
     help="With a private key that is not of RS256 or an elliptic curve: which it is.",
 )
 @click.option("-s", "--subject", required=True, help="The role that the token is of.")
@@ -141,7 +131,7 @@ def create(
     if secret_key is not None:
         key, fitting = read_key("--secret-key", secret_key), "HS256"
     else:
-        key = private_key(read_key("--private-key", private or ""))
+        key = token_keys.private_key(read_key("--private-key", private or ""))
         curve = getattr(key, "curve", None)
         sizes = {256: "ES256", 384: "ES384", 521: "ES512"}
         fitting = "RS256" if curve is None else sizes.get(curve.key_size, "ES256")
@@ -174,7 +164,7 @@ def signed(
     if issuer is not None:
         claims["iss"] = issuer
     if expiry_time is not None:
-        claims["exp"] = int(_now_s() + span_of(expiry_time).total_seconds())
+        claims["exp"] = int(_now_s() + token_keys.span_of(expiry_time).total_seconds())
     try:
         return jwt.encode(claims, key, algorithm, headers=headers)
     except (jwt.PyJWTError, TypeError, ValueError) as error:
@@ -219,7 +209,7 @@ _UNCHECKED: Final[Any] = {"verify_signature": False}
     "-a",
     "--signature-algorithm",
     "algorithm",
-    type=click.Choice(PAIRS),
+    type=click.Choice(token_keys.PAIRS),
     default="RS256",
     help="With a public key: what it checks.",
 )
