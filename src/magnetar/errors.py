@@ -187,7 +187,7 @@ class NotAllowed(Refused):
 
 
 class AlreadyClosed(Refused):
-    """It was closed before, by the application itself."""
+    """The application itself closed it before."""
 
 
 class TopicTerminated(Refused):
@@ -210,13 +210,13 @@ class BacklogQuotaExceeded(Refused):
 
 
 class BacklogQuotaHeld(BacklogQuotaExceeded):
-    """The same where the policy is that producers are held back."""
+    """The backlog quota is exceeded, and its policy holds producers back."""
 
     retriable = True
 
 
 class Unavailable(MagnetarError):
-    """It cannot be done now, or not here; trying again may help."""
+    """It cannot be done now, or not by this broker; trying again may help."""
 
     retriable = True
 

@@ -28,7 +28,7 @@ from magnetar.errors import InvalidValue
 log = logging.getLogger(__name__)
 
 BODY_BYTES_MAX: Final = 4096
-"""Of a longer body only the beginning is kept."""
+"""The most bytes of a body that are recorded; a longer one is cut."""
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _SHOWN: Final = ("/admin/v2/tenants/", "/permissions/")
 """Bodies of such paths are kept; others may hold secrets, or messages."""

@@ -131,7 +131,7 @@ def _roles(who: Principal) -> tuple[str, ...]:
 
 
 def _holders(auth: AuthPolicies, topic: TopicName) -> list[Mapping[str, Any]]:
-    """What is granted on a topic: in its namespace, itself, and as a partition of another."""
+    """The permissions on a topic: its namespace's, its own, and those of its partitioned topic."""
     names = {str(topic), str(topic.partitioned_name)}
     found = [auth.topics.get(name) for name in names]
     return [auth.namespace, *(each for each in found if isinstance(each, Mapping))]
@@ -145,5 +145,5 @@ def _matches(pattern: str, role: str) -> bool:
 
 
 def _words(value: Any) -> Collection[str]:
-    """What a record lists; what is no list grants nothing."""
+    """The roles that a record lists; a value that is no list grants nothing."""
     return value if isinstance(value, list | tuple) else ()

@@ -1,10 +1,10 @@
-"""What a client shows, and who that says it is."""
+"""A client's credentials, and the identity that they prove."""
 
 from typing import NamedTuple
 
 
 class Credentials(NamedTuple):
-    """What a client shows. ``certificate`` is the common name in the one that TLS has verified."""
+    """A client's credentials. ``certificate`` is the common name that TLS has verified."""
 
     method: str
     data: bytes = b""

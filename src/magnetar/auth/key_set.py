@@ -173,7 +173,7 @@ def _key(described: Mapping[str, Any]) -> tuple[str | None, TokenKey] | None:
 
 
 async def _content_of(url: str) -> bytes:
-    """What a server answers. Raises OSError, TimeoutError and InvalidValue."""
+    """Fetch a document. Raises OSError, TimeoutError and InvalidValue."""
     import aiohttp  # noqa: PLC0415 - only who fetches keys needs it
 
     timeout = aiohttp.ClientTimeout(total=FETCH_TIMEOUT_S)

@@ -22,4 +22,4 @@ class SharedSecretProvider:
         return Identity(self._role)
 
     async def close(self) -> None:
-        """It started nothing."""
+        """Nothing to close: it started nothing."""

@@ -19,4 +19,4 @@ class TlsProvider:
         return Identity(credentials.certificate)
 
     async def close(self) -> None:
-        """It started nothing."""
+        """Nothing to close: it started nothing."""

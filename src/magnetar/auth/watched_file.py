@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Mark = tuple[int, int, int]
-"""Of a file as it was read: its number, size and time."""
+"""Identifies a file as it was read: its inode, size and time."""
 
 
 def mark_of(file: Path | None) -> Mark | None:
@@ -37,7 +37,7 @@ class WatchedFile:
         self._mark: Mark | None = None
 
     def read(self) -> bytes:
-        """Its content. Raises InvalidValue."""
+        """The content of the file. Raises InvalidValue."""
         self._mark = mark_of(self._file)
         if self._file is not None:
             return read_file(self._setting, self._file)

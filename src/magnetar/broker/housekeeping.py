@@ -55,7 +55,7 @@ class KeepAliveSweep:
 
 
 class HousekeepingTask(NamedTuple):
-    """What is done for every open topic, every so often. It raises what the stores raise."""
+    """A periodic task for every open topic. It raises what the stores raise."""
 
     what: str
     interval_s: float
@@ -71,7 +71,7 @@ def chores(
     inactive_check_s: float,
     backlog_checks: Histogram,
 ) -> list[HousekeepingTask]:
-    """What a broker does for its topics; ``backlog_checks`` notes how long that check takes."""
+    """Runs a broker's periodic tasks; ``backlog_checks`` notes how long that check takes."""
 
     async def trim(topic: Topic) -> None:
         """Roll over old ledgers, delete those not needed, and unload idle topics."""

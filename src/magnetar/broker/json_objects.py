@@ -1,4 +1,4 @@
-"""JSON objects in the metadata store that nobody but administrators reads."""
+"""JSON objects in the metadata store that only administrators read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class _Object:
 
 
 class JsonObjects:
-    """One object at a path. What is read is shared: nobody changes it in place."""
+    """One object at a path. What is read is shared: do not change it in place."""
 
     def __init__(self, records: RecordCache) -> None:
         self._records = records

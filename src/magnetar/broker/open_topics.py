@@ -13,7 +13,7 @@ class OpenTopics:
         return topic in self._by_namespace.get(topic.namespace, ())
 
     def of(self, namespace: NamespaceName) -> list[TopicName]:
-        """Those of a namespace, sorted."""
+        """The topics of a namespace, sorted."""
         return sorted(self._by_namespace.get(namespace, ()), key=str)
 
     def add(self, topic: TopicName) -> None:

@@ -14,7 +14,7 @@ class PublishBuffer:
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self.bytes_free = bytes_max
-        """What was taken and not given back is missing; ``PendingPublishes`` takes it."""
+        """Bytes that publishes may still take; ``PendingPublishes`` takes and releases them."""
         self._waiting: list[Callable[[], None]] = []
 
     @property

@@ -27,7 +27,7 @@ class PolicyTarget(Protocol):
 
 @dataclass(slots=True)
 class _Namespace:
-    """What is known of a namespace."""
+    """The policies of a namespace, and its open topics."""
 
     stored: Policies
     combined: Combined  # Shared by all topics that set nothing themselves.

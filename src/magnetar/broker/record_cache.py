@@ -13,7 +13,7 @@ ATTEMPTS_MAX: Final = 20  # To change a record that others change at the same ti
 
 
 class TypedRecord(Protocol):
-    """A record of ``model/records.py``. Nobody changes one in place, since the cache shares it."""
+    """A record of ``model/records.py``. Do not change it in place: the cache shares it."""
 
     def to_json(self) -> Json: ...
 

@@ -187,7 +187,7 @@ class Resources:
 
     @asynccontextmanager
     async def deleting_namespace(self, namespace: NamespaceName) -> AsyncIterator[None]:
-        """Delete a namespace at the end of the block, in which nobody finds it any more.
+        """Delete a namespace at the end of the block, in which it is not found any more.
 
         It is marked first and removed last, so that an interrupted deletion can be repeated. Raises
         NamespaceNotFound, or Conflict where it has topics at the end; after any error of the block

@@ -22,7 +22,7 @@ Changed = Callable[[Sequence[TopicName], Sequence[TopicName]], None]
 
 
 class TopicWatches:
-    """The namespaces that somebody watches."""
+    """The namespaces that clients watch."""
 
     def __init__(self, resources: Resources, *, clock: Clock, tasks: Tasks) -> None:
         self._resources = resources
@@ -56,7 +56,7 @@ class TopicWatches:
 
 
 class NamespaceTopics:
-    """The topics of one namespace, up to date while somebody watches."""
+    """The topics of one namespace, kept up to date while a client watches."""
 
     def __init__(
         self, name: NamespaceName, resources: Resources, *, clock: Clock, tasks: Tasks

@@ -136,7 +136,7 @@ class Producer(ProducerFacade, Generic[T]):
 
     @property
     def connected(self) -> bool:
-        """It is attached to its brokers now. It need not be: sends wait for the reconnection."""
+        """Whether it is attached to its brokers. It need not be: sends wait for that."""
         return self._producer.connected
 
     @property
@@ -146,7 +146,7 @@ class Producer(ProducerFacade, Generic[T]):
 
     @property
     def stats(self) -> ProducerStats:
-        """What it has sent until now."""
+        """Statistics of what it has sent."""
         return self._producer.stats
 
     def send(
@@ -293,12 +293,12 @@ class Receiver(ReceiverFacade, Generic[T_co]):
 
     @property
     def connected(self) -> bool:
-        """It is attached to the brokers of all its topics now."""
+        """Whether it is attached to the brokers of all its topics."""
         return self._receiver.connected
 
     @property
     def stats(self) -> ConsumerStats:
-        """What it has received until now."""
+        """Statistics of what it has received."""
         return self._receiver.stats
 
     def receive(self, timeout_s: float | None = None) -> Message[T_co]:
@@ -342,7 +342,7 @@ class Receiver(ReceiverFacade, Generic[T_co]):
 
     @property
     def paused(self) -> bool:
-        """It was paused, and not resumed."""
+        """Whether it is paused."""
         return self._receiver.paused
 
     def pause(self) -> None:

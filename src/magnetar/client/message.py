@@ -159,7 +159,7 @@ class Message(NamedTuple, Generic[T_co]):
 
     @property
     def null_value(self) -> bool:
-        """It has no value: where its topic is compacted, that removes its key."""
+        """Whether it has no value, which removes its key where its topic is compacted."""
         return self._own().null_value
 
     @property

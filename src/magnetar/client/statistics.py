@@ -27,7 +27,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerStats:
-    """What a producer has done since it was made."""
+    """Statistics of a producer since it was made."""
 
     messages_sent: int  # Each once, however often it was sent again.
     bytes_sent: int  # Of payloads, keys and properties.
@@ -41,7 +41,7 @@ class ProducerStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerStats:
-    """What a consumer or reader has done since it was made."""
+    """Statistics of a consumer or reader since it was made."""
 
     messages_received: int  # Opened for the application, redelivered ones too.
     bytes_received: int  # Of entries as they arrive, compressed and with their metadata.

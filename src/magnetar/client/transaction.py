@@ -202,7 +202,7 @@ class Transaction:
         self._no_work.clear()
 
     def _end_work(self, error: MagnetarError | None = None) -> None:
-        """It is answered. After an ``error`` the transaction cannot be committed."""
+        """Note an answer. After an ``error`` the transaction cannot be committed."""
         self._failure = self._failure or error
         self._work -= 1
         if not self._work:
@@ -218,7 +218,7 @@ class Transaction:
             self._end_work()
 
     def _run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do some work that is to be answered; nobody need wait for the task."""
+        """Start work of the transaction; its caller need not wait for the task."""
         self._begin_work()
         task = self._tasks.start(name, work)
         task.add_done_callback(self._ran)

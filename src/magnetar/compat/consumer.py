@@ -132,7 +132,7 @@ class Consumer:
         self._consumer.close()
 
     def is_connected(self) -> bool:
-        """It is attached to the brokers of all its topics now."""
+        """Whether it is attached to the brokers of all its topics."""
         return self._consumer.connected
 
     @raises_theirs

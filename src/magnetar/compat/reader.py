@@ -57,7 +57,7 @@ class Reader:
         self._reader.close()
 
     def is_connected(self) -> bool:
-        """It is attached to the brokers of all its topics now."""
+        """Whether it is attached to the brokers of all its topics."""
         return self._reader.connected
 
 

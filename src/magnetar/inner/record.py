@@ -1,4 +1,4 @@
-"""What a record of the log looks like. Pure.
+"""The layout of a record of the log. Pure.
 
 A record is a header, two tables and a body; all integers are little-endian:
 
@@ -35,7 +35,7 @@ JOIN_BELOW = 512
 SALT_SIZE = 8
 HEAD_SIZE = 64
 TABLES_SIZE = 8
-"""What a block takes beside its entries: a header, and a line in both tables for each entry."""
+"""A block's overhead: a header, and a row in both tables for each entry."""
 
 ENTRIES_MAX = 65_536
 """Entries in one block: longer runs become several blocks. No header with more is believed."""

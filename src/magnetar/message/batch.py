@@ -91,7 +91,7 @@ def columns(  # noqa: PLR0917 - as those of ``inner``
 
 
 def _rewritten(payload: bytes, count: int) -> bytes:
-    """The same messages, with heads as they are written here."""
+    """The messages with heads encoded as Magnetar writes them."""
     heads, bodies = unpack(payload, count)
     return inner.pack(bodies, None, list(map(parse_single, heads)))
 
@@ -106,7 +106,7 @@ def bits_left(heads: Sequence[bytes]) -> int:
 
 
 def parse_single(head: bytes) -> Single:
-    """What a head says. Raises CorruptEntry."""
+    """Decode a head. Raises CorruptEntry."""
     found = _parsed(head)
     return Single(
         text(found.partition_key) if found.HasField("partition_key") else None,

@@ -1,4 +1,4 @@
-"""What a broker must know of entries before it may pass them on. Pure.
+"""The traits of entries that a broker must know before it delivers them. Pure.
 
 Every entry is looked at once: when it is published, or when it was read back from disk. What was
 seen is kept beside the run: how many messages each entry holds, when it is to be delivered, and by
@@ -42,9 +42,9 @@ class EntryTraits:
         self.message_counts = message_counts
         """How many messages each entry holds, 1 or more."""
         self.unusual = unusual
-        """By index: what is unusual; None for an entry whose metadata nobody can read."""
+        """By index: entries with unusual metadata; None for one whose metadata is corrupt."""
         self.message_count = sum(message_counts)
-        """Of all entries."""
+        """The sum over all entries."""
         self.messages_per_entry = self.message_count / (len(message_counts) or 1)
         self._slots: dict[type, list[int]] | None = None
 
@@ -57,7 +57,7 @@ class EntryTraits:
 
     @property
     def corrupt(self) -> set[int]:
-        """The indexes of entries whose metadata nobody can read."""
+        """The indexes of entries whose metadata is corrupt."""
         return {index for index, seen in self.unusual.items() if seen is None}
 
     def chunks_of(self, indexes: Container[int]) -> int:

@@ -70,7 +70,7 @@ class Encryption:
 
 @dataclass(slots=True)
 class Metadata:
-    """What a consumer wants to know of an entry.
+    """The metadata of an entry that a consumer needs.
 
     In a batch key, properties, event time and sequence id are those of each message (``batch.py``).
     """
@@ -106,7 +106,7 @@ class Metadata:
 
 
 class Peek(NamedTuple):
-    """What a broker wants to know of an entry."""
+    """The metadata of an entry that a broker needs."""
 
     is_batch: bool
     message_count: int  # 1 outside a batch; never negative
@@ -193,7 +193,7 @@ def published(entry: bytes) -> tuple[str, int | None]:
 
 
 def message_count(entry: bytes) -> int:
-    """How many messages an entry holds; 1 if nobody can read it."""
+    """How many messages an entry holds; 1 if its metadata is corrupt."""
     # Most entries without a batch do not have the tag's byte at all.
     if _NUM_MESSAGES not in entry[4 : 4 + int.from_bytes(entry[:4])]:
         return 1
@@ -213,7 +213,7 @@ def schema_version(entry: bytes) -> bytes | None:
 
 
 def publish_time_ms(entry: bytes) -> int:
-    """When the entry was published, by its producer's clock; 0 if nobody can read it."""
+    """When the entry was published, by its producer's clock; 0 if its metadata is corrupt."""
     try:
         return peek(entry).publish_time_ms
     except CorruptEntry:

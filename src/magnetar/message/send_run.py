@@ -30,9 +30,9 @@ class SendRun:
     message_counts: list[int]
     highest: list[int]
     size_bytes: int
-    """Of all entries."""
+    """The sum over all entries."""
     message_count: int
-    """Of all entries, as the commands said: Pulsar's counters go by it."""
+    """Messages of all entries, as the commands said: Pulsar's counters go by it."""
     usual: bool = field(compare=False)
     transaction: tuple[int, int] | None = None
     """The most and the least significant bits of the id of the one that all sends are part of."""

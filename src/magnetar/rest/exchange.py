@@ -9,7 +9,7 @@ JSON: Final = "application/json"
 WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"
 OCTETS: Final = "application/octet-stream"
 BODY_BYTES_MAX: Final = 1024 * 1024
-"""Of a request, where no packages of functions are sent."""
+"""The largest body of a request, where no packages of functions are sent."""
 
 
 @dataclass(slots=True)

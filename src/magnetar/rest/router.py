@@ -33,7 +33,7 @@ class Query:
 
     name: str
     kind: str = "string"
-    """Of JSON: string, boolean or integer."""
+    """A JSON type: string, boolean or integer."""
     required: bool = False
 
 

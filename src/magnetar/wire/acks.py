@@ -1,4 +1,4 @@
-"""What a run of acknowledgements says. Pure."""
+"""Runs of acknowledgements. Pure."""
 
 from dataclasses import dataclass
 

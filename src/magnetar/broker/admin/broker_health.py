@@ -40,7 +40,7 @@ async def _well() -> None:
 
 @dataclass(slots=True)
 class BrokerHealth:
-    """What is counted once for the whole broker."""
+    """Counters and gauges of the whole broker."""
 
     clock: Clock
     connections: ConnectionCounts = field(default_factory=ConnectionCounts)
@@ -68,7 +68,7 @@ class BrokerHealth:
     started_at: float = field(init=False)  # By ``Clock.now``.
     started_ms: int = field(init=False)
     disk_seen: Disk | None = None
-    """What was found when the disk was asked last."""
+    """The free and total space found at the last look."""
 
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()

@@ -53,7 +53,7 @@ END: Final = b"# EOF\n"  # Of what is told as OpenMetrics.
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was found on the way through the topics."""
+    """Sums over the topics of one scrape."""
 
     topics: Mapping[NamespaceName, int]
     sums: Mapping[NamespaceName, Sequence[float]]  # The values of SUMMED.

@@ -43,7 +43,7 @@ TopicShown = Callable[[float], Awaitable[dict[str, Any]]]
 
 @dataclass(slots=True)
 class Tick:
-    """What was found in one look."""
+    """The changes found in one look."""
 
     look: Look
     topics: dict[TopicName, bytes] = field(default_factory=dict)  # Each an event.

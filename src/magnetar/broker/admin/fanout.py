@@ -1,4 +1,4 @@
-"""What is done to a partitioned topic as a whole, by requests about its partitions.
+"""Answers requests about a partitioned topic by requests about its partitions.
 
 The record of a partitioned topic is written first and removed last, so that an interrupted request
 can be repeated; a missing partition is created when a client first uses it.

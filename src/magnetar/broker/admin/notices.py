@@ -13,7 +13,7 @@ RECENT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is wrong, and what to do."""
+    """A problem of the broker, and its remedy."""
 
     event: str
     severity: Literal["error", "warning"]  # With an error the broker is not well.
@@ -25,7 +25,7 @@ class Notice:
 
 
 def notices(health: BrokerHealth) -> list[Notice]:
-    """Those that hold now, what is worst first."""
+    """The current notices, the worst first."""
     return [*_log(health), *_damage(health)]
 
 

@@ -66,7 +66,7 @@ class NamespaceSums:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look found."""
+    """A snapshot of the broker."""
 
     at: float  # By ``Clock.now``.
     time_ms: int
@@ -78,7 +78,7 @@ class Look:
 
 @dataclass(slots=True)
 class _Found:
-    """What a pass over the topics found."""
+    """Sums over the open topics."""
 
     sums: dict[NamespaceName, NamespaceSums] = field(default_factory=dict)
     totals: dict[TopicName, _Totals] = field(default_factory=dict)

@@ -73,7 +73,7 @@ class RateBook:
         self.written_by_all = WriteCounts()
         """What all topics stored between the last two ticks."""
         self.written_since_start = WriteCounts()
-        """The same, of all ticks."""
+        """What all topics stored since the start."""
         self.logs: Mapping[NamespaceName, LogCounts] = {}
         """What the logs of each namespace did between the last two ticks."""
         self._logs_before: Mapping[NamespaceName, LogCounts] = {}
@@ -110,7 +110,7 @@ class RateBook:
         self._logs_before = {name: its.since(None) for name, its in logs.items()}
 
     def written(self, topic: str) -> WriteCounts | None:
-        """What a topic stored between the last two ticks."""
+        """The writes of a topic between the last two ticks."""
         known = self._topics.get(topic)
         return None if known is None else known.written
 

@@ -122,7 +122,7 @@ class Ownership:
         return self._states.get(bundle) is State.OWNED
 
     async def acquire(self, bundle: Bundle) -> BrokerAddress:
-        """Serve a bundle if nobody does. Returns its owner, which is ``own`` where that is here.
+        """Acquire a bundle if it has no owner. Returns its owner, ``own`` for this broker.
 
         Raises what the metadata store raises.
         """
@@ -133,7 +133,7 @@ class Ownership:
         return self.own
 
     async def owner(self, bundle: Bundle) -> BrokerAddress | None:
-        """The broker that serves a bundle, ``own`` where that is here; None: nobody does."""
+        """The owner of a bundle, ``own`` where that is this broker; None: it has none."""
         if self.owns(bundle):
             return self.own
         record = await self._metadata.get(paths.bundle_owner(bundle))

@@ -269,7 +269,7 @@ class TopicRegistry:
             self._tasks.spawn(f"delete {topic.name}", self._keep_deleting(topic.name))
 
     async def _keep_deleting(self, name: TopicName) -> None:
-        """Finish a deletion that was begun; whoever opens the topic meanwhile may do it first."""
+        """Finish a deletion that was begun; an open of the topic meanwhile may do it first."""
         pause_s, begun = DELETE_AGAIN_S, True
         while begun:
             await self._clock.sleep(pause_s)
@@ -340,7 +340,7 @@ class TopicRegistry:
         return [name for name, its in self._bundles.items() if its == bundle]
 
     async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
-        """The topic, when nobody is about to open or close it; opened if it is not."""
+        """The topic, once no open or close is under way; opened if it is not."""
         while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
             await asyncio.wait([busy])  # It may have failed where this succeeds.
         if (topic := self.loaded.get(name)) is not None:
@@ -371,7 +371,7 @@ class TopicRegistry:
     async def _open(
         self, name: TopicName, *, create: bool, asked: bool = False
     ) -> Topic | MagnetarError:
-        """Errors are returned to whoever asked; those of the storage are logged as well."""
+        """Return errors to the caller of ``get``; log those of the storage as well."""
         open_one = self._open_persistent if name.persistent else self._open_non_persistent
         try:
             self._check_domain(name)
@@ -426,7 +426,7 @@ class TopicRegistry:
             )
 
     def _close(self, topic: Topic, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Let go of a topic. Whoever asks for it meanwhile waits, and opens it afresh."""
+        """Close a topic. Requests for it wait meanwhile, and open it again."""
         name = topic.name
         closing = self._tasks.spawn(f"close {name}", work)
         self._closing[name] = closing

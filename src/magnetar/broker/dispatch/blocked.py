@@ -89,7 +89,7 @@ class Receiver(Hashable, Protocol):
     priority: int
     permits: int
     blocked: bool
-    """It holds too many unacknowledged messages."""
+    """Whether it holds too many unacknowledged messages."""
     hash_ranges: Sequence[tuple[int, int]] | None
     """The slots of a STICKY Key_Shared consumer; None for any other."""
 
@@ -102,10 +102,10 @@ class Receiver(Hashable, Protocol):
         """How many messages it may be given now; 0 or less: none."""
 
     def took(self, messages: int) -> None:
-        """It holds so many more."""
+        """Count messages that were delivered to it."""
 
     def released(self, messages: int) -> None:
-        """It holds so many fewer."""
+        """Count messages that it acknowledged or gave back."""
 
 
 C = TypeVar("C", bound=Receiver)

@@ -45,7 +45,7 @@ class ChunkSlots(Generic[C]):
         return freed
 
     def free(self, slot: int) -> bool:
-        """What was delivered in part of this slot is no longer held. False: nothing was."""
+        """Forget the chunked messages of this slot that were delivered in part. False: none was."""
         _, uuids = self._holders.pop(slot, (None, ()))
         for uuid in uuids:
             del self._slots[uuid]

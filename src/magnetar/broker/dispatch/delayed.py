@@ -26,7 +26,7 @@ RECENT_MAX: Final = 20_000
 """Delayed entries in no bucket; then they become one."""
 
 _ENTRY_BYTES: Final = 160
-"""About what a delayed entry takes whose time is in memory."""
+"""The approximate memory of one delayed entry."""
 
 
 @dataclass(slots=True, order=True)
@@ -89,7 +89,7 @@ class DelayedEntries:
         return self.ready[:count_max]
 
     def to_load(self, now_ms: int) -> Bucket | None:
-        """The bucket whose next segment is due, if there is one."""
+        """The bucket whose next segment is due, if any."""
         due = self.buckets and self.buckets[0].next_due_ms <= now_ms
         return self.buckets[0] if due else None
 
@@ -143,7 +143,7 @@ class DelayedEntries:
         self.ready = []
 
     def _popped(self, before_ms: int) -> Iterator[Position]:
-        """Those in memory that are due before ``before_ms``, the first ones first."""
+        """Entries in memory that are due before ``before_ms``, earliest first."""
         while heap := min((each for each in (self.recent, self._loaded) if each), default=None):
             if heap[0][0] >= before_ms:
                 return

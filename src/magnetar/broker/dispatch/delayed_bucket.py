@@ -31,7 +31,7 @@ Delayed = tuple[int, int, int]
 
 
 class Footer(NamedTuple):
-    """What is known of a bucket without reading its segments."""
+    """A bucket's metadata, known without reading its segments."""
 
     first_due_ms: Sequence[int]  # Of each segment.
     entries: EntrySet

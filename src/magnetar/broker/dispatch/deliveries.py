@@ -31,7 +31,7 @@ _is_group = partial(is_not, None)
 
 @dataclass(slots=True, eq=False, frozen=True)
 class Delivery:
-    """What is known of an entry that is out; the entries that went together share it."""
+    """An entry that was delivered and is pending; entries delivered together share one."""
 
     since: float
     messages: int
@@ -70,7 +70,7 @@ class Deliveries(Generic[C]):
         self._count(consumer, sum(messages))
 
     def release(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
-        """These are acknowledged or given back. Returns those the consumer held, each once."""
+        """Release entries that were acknowledged or given back. Returns those the consumer held."""
         ledgers = self._out.get(consumer, {})
         here = ledgers.get(ledger_id)
         if here is None:
@@ -116,7 +116,7 @@ class Deliveries(Generic[C]):
         self._groups.setdefault(ledger_id, {}).update(zip(entry_ids, groups, strict=True))
 
     def wait(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """Queue these, which nobody holds, in their queues. Those that wait already do so once."""
+        """Queue entries that no consumer holds. Those that wait already stay queued once."""
         for key, those in self._by_queue(ledger_id, entry_ids).items():
             fresh = self.queues[key].add(ledger_id, those)
             self.waiting_count += len(fresh)
@@ -156,7 +156,7 @@ class Deliveries(Generic[C]):
                     self.queues[key].add(ledger_id, those)
 
     def held(self, consumer: C) -> dict[int, list[int]]:
-        """What a consumer holds: ledgers and the entry ids of each, both ascending."""
+        """The entries pending at a consumer: ledgers and the entry ids of each, both ascending."""
         return {
             ledger: sorted(here) for ledger, here in sorted(self._out.get(consumer, {}).items())
         }

@@ -22,7 +22,7 @@ class DrainingSlot(NamedTuple):
 
 
 class DrainingSlots(Generic[C]):
-    """The slots that drain: for each, whose entries are awaited, and how many."""
+    """The draining slots: for each, the consumer that holds its entries, and how many."""
 
     def __init__(self) -> None:
         self._awaited: dict[int, tuple[C, int]] = {}
@@ -63,7 +63,7 @@ class DrainingSlots(Generic[C]):
         return True
 
     def holder(self, slot: int) -> C | None:
-        """Whose entries are awaited before more of ``slot`` goes out."""
+        """The consumer that must acknowledge before more of ``slot`` is delivered."""
         return self._awaited.get(slot, (None, 0))[0]
 
     def refuse(self, slot: int) -> bool:

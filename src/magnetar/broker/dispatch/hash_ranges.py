@@ -108,7 +108,7 @@ class ConsistentHashRanges(Generic[C]):
 
 
 class AutoSplitRanges(Generic[C]):
-    """One range each, halved when somebody comes, joined with a neighbour when somebody leaves."""
+    """One range per consumer: split for a new one, joined with a neighbour when one leaves."""
 
     def __init__(self, size: int = SPLIT_SIZE) -> None:
         self._size = size
@@ -150,7 +150,7 @@ class AutoSplitRanges(Generic[C]):
 
 
 class StickyRanges(Generic[C]):
-    """Ranges that consumers declare. Slots nobody declared have no owner."""
+    """Ranges that consumers declare. Slots that none declared have no owner."""
 
     def __init__(self) -> None:
         # Invariant: the ranges ascend and are disjoint.
@@ -166,7 +166,7 @@ class StickyRanges(Generic[C]):
     def conflict(self, ranges: Sequence[Range] | None) -> C | None:
         """Who owns slots of ``ranges`` already: to be asked for a sign of life before ``add``.
 
-        Raises ConsumerAssignFailed for ranges that nobody could be given.
+        Raises ConsumerAssignFailed for ranges that no consumer could have.
         """
         if not ranges:
             raise ConsumerAssignFailed("Ranges for KeyShared policy must not be empty.")

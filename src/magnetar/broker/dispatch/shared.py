@@ -40,7 +40,7 @@ class RoundRobin(Generic[C]):
     def assign(
         self, indexes: Sequence[int], message_counts: Sequence[int], capacities: dict[C, int]
     ) -> tuple[dict[C, list[int]], int]:
-        """Who gets which entries, and how many of them somebody gets: the first ones.
+        """The entries for each consumer, and how many are assigned: the first ones.
 
         ``capacities`` has consumers, sorted by priority, and the messages that each may still take,
         which go down.

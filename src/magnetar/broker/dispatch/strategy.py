@@ -13,7 +13,7 @@ from .deliveries import Deliveries
 C = TypeVar("C", bound=Receiver)
 
 Assignment = tuple[Sequence[tuple[C, Sequence[int]]], Sequence[int]]
-"""Who gets which entries of a run, by index; and the entries that nobody gets now."""
+"""The entries of a run for each consumer, by index, and those that no consumer gets now."""
 
 
 class Strategy(Protocol[C]):
@@ -21,7 +21,7 @@ class Strategy(Protocol[C]):
 
     @property
     def table(self) -> Deliveries[C] | None:
-        """What is out and what waits; None where the cursor alone knows (Exclusive, Failover)."""
+        """Pending and queued entries; None where the cursor alone knows (Exclusive, Failover)."""
 
     @property
     def active(self) -> C | None:

@@ -21,7 +21,7 @@ NOT_A_PROXY: Final = "Must not set proxyVersion without connecting as a ProxyRol
 
 @dataclass(slots=True)
 class CredentialExpiry:
-    """What is known of a client whose credentials end."""
+    """A client whose credentials expire."""
 
     method: str
     expires_at_ms: int
@@ -126,7 +126,7 @@ class SignIn:
 
 
 def _shown_to_proxy(command: CommandConnect) -> Credentials:
-    """What a proxy was shown by its client."""
+    """The credentials that a proxy's client showed the proxy."""
     method = command.original_auth_method or "none"
     return Credentials(method, command.original_auth_data.encode())
 
@@ -146,7 +146,7 @@ _OLD_METHODS: Final = {1: "ycav1", 2: "athens"}
 
 
 def failure(error: MagnetarError) -> MagnetarError:
-    """What a client is told: that it failed, and why."""
+    """The answer to a client: that authentication failed, and why."""
     if isinstance(error, NotAuthenticated):
         return NotAuthenticated(f"{FAILED}: {error}")
     return error

@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the log."""
+        """The command's name in the log."""
         return BaseCommand.Type.Name(self.kind)
 
     def check(self, session: Session, command: Any, running: int, running_max: int) -> None:
@@ -169,7 +169,7 @@ class CommandTable:
         return True
 
     def _drop(self, session: Session, job: Job) -> None:
-        """Give up a job, since nobody waits for its answer any more."""
+        """Cancel a job whose client does not wait for its answer any more."""
         job.work.close()
         self._running -= 1
         session.request_ended()
@@ -194,7 +194,7 @@ class CommandTable:
 
 
 def _request_id(command: Any) -> int | None:
-    """The id that an answer must bear; None where nobody waits for one."""
+    """The request id for the answer; None where the client waits for none."""
     if "request_id" in command.DESCRIPTOR.fields_by_name and command.HasField("request_id"):
         return int(command.request_id)
     return None

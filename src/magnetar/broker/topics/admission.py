@@ -42,7 +42,7 @@ class _Arriving:
 
 
 class Admission:
-    """The places of one topic. A lower limit sends nobody away."""
+    """Counts a topic's producers and consumers against limits. A lower limit disconnects none."""
 
     __slots__ = ("_arrivals", "_producers", "_state", "_subscribes", "_subscriptions", "_topic")
 

@@ -112,7 +112,7 @@ class NonPersistentTopic:
             subscription.apply(policies)
 
     def _limit_rates(self, policies: Policies) -> None:
-        """What is published is limited; nothing waits here that could be delivered later."""
+        """Apply publish rates only: nothing is stored that could be delivered later."""
         if self._rates is None and limited(policies, self._context.shared_rates):
             self._rates = TopicRates(
                 self.publish,
@@ -268,7 +268,7 @@ class NonPersistentTopic:
 
 
 class _KeptInMemory:
-    """What is kept with the topic: the epoch of its owners."""
+    """The topic's properties, in memory: the epoch of its exclusive producers."""
 
     def __init__(self) -> None:
         self.properties: dict[str, str] = {}

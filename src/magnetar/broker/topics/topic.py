@@ -28,7 +28,7 @@ class Topic(Protocol):
 
     loaded_at_ms: int
     used_at: float
-    """When somebody asked for it last, by ``Clock.now``, or was found to be using it."""
+    """When it was last used, by ``Clock.now``."""
 
     # All of these count from when it was loaded. ``removed_totals`` is what deleted subscriptions
     # had delivered, ``detached_chunk_count`` the chunks of producers that have left.
@@ -52,7 +52,7 @@ class Topic(Protocol):
 
     @property
     def producers(self) -> Mapping[str, Producer]:
-        """Those attached, by name. Read only."""
+        """The attached producers, by name. Read only."""
 
     @property
     def publish_throttle(self) -> PublishThrottle | None:
@@ -72,22 +72,22 @@ class Topic(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Nobody is connected to it, no reader is expected back, and nothing is being stored."""
+        """Whether it is idle: no client, no reader that may return, no append under way."""
 
     @property
     def fenced(self) -> bool:
-        """It can store nothing any more, and must be opened afresh."""
+        """Whether its log is fenced, so that it must be opened again."""
 
     @property
     def storage_bytes(self) -> int:
-        """What it has stored."""
+        """The topic's log."""
 
     @property
     def stored(self) -> "StoredTopic | None":
         """Itself, where it keeps what is published; None for a non-persistent topic."""
 
     def apply(self, policies: Policies) -> None:
-        """Let these hold from now on, for what is attached too; they disconnect nobody."""
+        """Apply new policies, also to what is attached; they disconnect no client."""
 
     async def attach_producer(
         self,
@@ -174,7 +174,7 @@ class StoredTopic(Topic, Protocol):
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
     ) -> Subscription:
-        """A durable subscription whose first message is at ``start``.
+        """Create a durable subscription whose first message is at ``start``.
 
         Raises ConsumerBusy, LimitReached.
         """
@@ -207,7 +207,7 @@ class StoredTopic(Topic, Protocol):
         """
 
     async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
-        """The same, to the first entry published then or later; to the end where none was."""
+        """Seek to the first entry published then or later; to the end where none was."""
 
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
@@ -235,7 +235,7 @@ class StoredTopic(Topic, Protocol):
 
     @property
     def policies(self) -> Policies:
-        """Those that hold."""
+        """The policies in force."""
 
     @property
     def upkeep(self) -> TopicUpkeep:
@@ -253,7 +253,7 @@ class StoredTopic(Topic, Protocol):
         """Begin to compact it. Raises AlreadyExists while it is being compacted, TopicClosed."""
 
     async def compact_if_due(self) -> None:
-        """The same, if so much was published since the last time as its policy says."""
+        """Compact if so much was published since the last compaction as the policy says."""
 
     @property
     def offload(self) -> TopicOffload | None:
@@ -267,7 +267,7 @@ class StoredTopic(Topic, Protocol):
 
     @property
     def log(self) -> TopicLog:
-        """What it has stored, for whoever looks at that; made when it is asked for."""
+        """The stored entries, for readers without a subscription; made on first use."""
 
     @property
     def terminated_at(self) -> Position | None:

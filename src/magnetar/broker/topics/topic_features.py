@@ -119,7 +119,7 @@ class TopicFeatures:
         self.compaction.start()
 
     def compact_if_due(self) -> None:
-        """The same, if so much was published since the last time as the policy says."""
+        """Compact if so much was published since the last compaction as the policy says."""
         threshold = self._state.policies.compaction_threshold_bytes
         if threshold and not self._compacts and bytes_to_compact(self._ledger) > threshold:
             self.compact()

@@ -18,7 +18,7 @@ class TopicState:
     name: TopicName
     context: TopicContext
     policies: Policies
-    """Those that hold."""
+    """The policies in force."""
     closed: bool = False
     """It lets go of everybody, and takes nobody any more."""
 

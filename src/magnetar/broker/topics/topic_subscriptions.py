@@ -132,7 +132,7 @@ class TopicSubscriptions:
     async def _open(
         self, name: str, start: Position, properties: dict[str, str]
     ) -> PersistentSubscription:
-        """A durable one whose first message is at ``start``.
+        """Create a durable subscription whose first message is at ``start``.
 
         Raises LimitReached, TopicClosed, Fenced.
         """
@@ -185,7 +185,7 @@ class TopicSubscriptions:
         await self._seek(subscription, target, ack_set)
 
     async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
-        """The same, to the first entry published then or later; to the end where none was."""
+        """Seek to the first entry published then or later; to the end where none was."""
         await self._seek(
             subscription, lambda: log_positions.position_at(self._ledger, publish_time_ms), None
         )
@@ -200,7 +200,7 @@ class TopicSubscriptions:
     async def count_backlog(
         self, subscription: PersistentSubscription, start: Position | None
     ) -> BacklogCount:
-        """What it has not acknowledged, from ``start`` on where it is given."""
+        """Count the unacknowledged entries, from ``start`` on where it is given."""
         return await count_backlog(
             self._ledger,
             subscription.cursor,

@@ -23,7 +23,7 @@ ENDED_MAX: Final = 10_000
 
 @dataclass(slots=True)
 class OpenTransaction:
-    """What a transaction has published to one topic."""
+    """The entries that a transaction has published to one topic."""
 
     producer: str  # The one that was first to publish in it.
     since_ms: int  # When it did.

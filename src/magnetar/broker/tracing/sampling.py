@@ -1,4 +1,4 @@
-"""What is traced. Pure.
+"""Chooses what is traced. Pure.
 
 Who sent something may have decided; of the rest one in so many is taken, at distances by chance.
 Never more than some in a second: a client that samples all it sends must not slow down the others.
@@ -16,7 +16,7 @@ from .traceparent import Parent, parent_of
 TRACES_PER_S_MAX: Final = 100
 """Publishes and requests that are traced in a second; others are counted as skipped."""
 DELIVERIES_PER_S_MAX: Final = 200
-"""The same of deliveries, of which a publish may have many."""
+"""The most deliveries that are traced in a second; a publish may have many."""
 
 Chance: TypeAlias = Callable[[], float]
 """A number from 0 to less than 1."""

@@ -81,7 +81,7 @@ class Spans:
         *,
         server: bool = False,
     ) -> Span:
-        """A span that starts now. ``server``: it answers somebody else's."""
+        """Start a span. ``server``: it answers a span of another process."""
         return self._started(name, parent, attributes, server=server)
 
     def part(

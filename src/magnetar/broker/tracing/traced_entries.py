@@ -30,7 +30,7 @@ class TracedEntries(Generic[Span]):
                 del self._by_ledger[ledger_id]
 
     def among(self, ledger_id: int, entry_ids: Iterable[int]) -> Iterator[tuple[int, Span]]:
-        """Those of these entries that are followed."""
+        """The traced entries among these."""
         its = self._by_ledger.get(ledger_id)
         if its is not None:
             for entry_id in entry_ids:

@@ -111,7 +111,7 @@ class TracedSession(Session):
             self._traces.spans.end(publish.span, error="its producer was closed")
 
     def _answered(self, run: SendRun) -> list[tuple[int, _Publish]]:
-        """Those of a run's sends that are traced, which are answered with this."""
+        """The traced sends of a run that are answered with this."""
         if not self._publishes:
             return []
         found = []
@@ -197,7 +197,7 @@ class TracedSession(Session):
     # The handler of consumers' commands calls what follows.
 
     def acknowledged(self, consumer_id: int, ledger_id: int, entry_ids: Iterable[int]) -> None:
-        """These entries are acknowledged as a whole."""
+        """End the spans of entries that were acknowledged as a whole."""
         if self._deliveries:
             for entry_id in entry_ids:
                 self._end((consumer_id, ledger_id, entry_id), "acknowledged")

@@ -73,7 +73,7 @@ class Ended(NamedTuple):
 
 @dataclass(slots=True)
 class CoordinatorCounts:
-    """What a coordinator did since it was loaded."""
+    """Counts of a coordinator's transactions since it was loaded."""
 
     created: int = 0
     committed: int = 0
@@ -135,7 +135,7 @@ class Coordinator:
 
     @property
     def failed(self) -> bool:
-        """It can store nothing any more, and must be opened afresh."""
+        """Whether its log is fenced, so that it must be opened again."""
         return self._failure is not None
 
     def recover(self) -> None:

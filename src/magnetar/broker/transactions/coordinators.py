@@ -145,7 +145,7 @@ class Coordinators:
             await self._change(number, self._open)
 
     async def _change(self, number: int, change: Callable[[int], Awaitable[None]]) -> None:
-        """Open or close one, when nobody else does."""
+        """Open or close a coordinator, when nothing else opens or closes it."""
         while (changing := self._changing.get(number)) is not None:
             await asyncio.wait([changing])
         # The task is ours: a client that gives up must not leave half a coordinator.

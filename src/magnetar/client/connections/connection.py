@@ -45,14 +45,14 @@ JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper
 
 
 class Callbacks(Protocol):
-    """What a connection tells everything that is attached over it."""
+    """The callbacks of whatever is attached over a connection."""
 
     def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
         """The broker closed it (``error`` is None), or the connection is gone."""
 
 
 class ProducerCallbacks(Callbacks, Protocol):
-    """What a connection tells a producer."""
+    """The callbacks of a producer."""
 
     def on_receipt(self, frame: Frame) -> None: ...
 
@@ -60,7 +60,7 @@ class ProducerCallbacks(Callbacks, Protocol):
 
 
 class ConsumerCallbacks(Callbacks, Protocol):
-    """What a connection tells a consumer."""
+    """The callbacks of a consumer."""
 
     def on_message(self, frame: Frame) -> None: ...
 
@@ -72,7 +72,7 @@ class ConsumerCallbacks(Callbacks, Protocol):
 
 
 class WatcherCallbacks(Callbacks, Protocol):
-    """What a connection tells a watcher of topics."""
+    """The callbacks of a watcher of topics."""
 
     def on_topics(self, frame: Frame) -> None: ...
 

@@ -9,7 +9,7 @@ from magnetar.wire.keepalive import KeepAlive
 
 
 class LivenessResult(Enum):
-    """What a look at the connection has found."""
+    """The outcome of one look at the connection."""
 
     PING = auto()  # The broker has been silent: it is to be sent a PING.
     DEAD = auto()  # It has not answered the PING.

@@ -29,7 +29,7 @@ class AckBatch:
     cumulative: bool = False  # The one position, and all before it.
 
     def parts(self, positions_max: int) -> Iterator["AckBatch"]:
-        """The same in batches that are not too large for one command."""
+        """Split into lists that fit into one command."""
         for at in range(0, len(self.positions), positions_max):
             part = slice(at, at + positions_max)
             sets = None if self.sets is None else self.sets[part]

@@ -20,7 +20,7 @@ class Entry:
 
     @property
     def payload(self) -> bytes:
-        """Of a batch its messages, as ``magnetar.message.batch`` packs them; else the message's."""
+        """The payload: of a batch its messages, as ``magnetar.message.batch`` packs them."""
         return self.data[self.start :] if self.start else self.data
 
     @property
@@ -35,7 +35,7 @@ class Entry:
 
     @property
     def indexes(self) -> Sequence[int]:
-        """Of the messages that the application gets, in the batch; -1 outside one."""
+        """The indexes in the batch of the messages that the application gets; -1 outside one."""
         size = self.delivery.batch_size
         if self.wanted is None:
             return range(size) if size else range(-1, 0)

@@ -87,7 +87,7 @@ class TopicInterceptors:
         self._refused.update(place for message in messages for place in entries_of(message))
 
     def come_due(self, positions: Iterable[Position], waiting: Collection[Position]) -> None:
-        """These are asked for now; ``waiting`` are those that will be."""
+        """Redelivery of these is asked for now; ``waiting`` are those that will be."""
         due = set(positions)
         refused = due & self._refused
         self._refused.intersection_update(waiting)

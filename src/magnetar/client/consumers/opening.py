@@ -120,7 +120,7 @@ def start_on(
 
 
 def start_of(config: ConsumerConfig) -> Callable[[TopicName], Start] | None:
-    """Where a consumer begins whose subscription is not durable."""
+    """The start of a consumer whose subscription is not durable."""
     if config.durable:
         return None
     earliest = config.initial_position is InitialPosition.EARLIEST

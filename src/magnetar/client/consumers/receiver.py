@@ -100,12 +100,12 @@ class Receiver(Generic[T_co]):
 
     @property
     def connected(self) -> bool:
-        """It is attached to the brokers of all its topics now."""
+        """Whether it is attached to the brokers of all its topics."""
         return not self._parts.closed and all(part.connected for part in self._parts)
 
     @property
     def stats(self) -> ConsumerStats:
-        """What it has received until now."""
+        """Statistics of what it has received."""
         return self._statistics.stats()
 
     async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
@@ -162,7 +162,7 @@ class Receiver(Generic[T_co]):
 
     @property
     def paused(self) -> bool:
-        """It was paused, and not resumed."""
+        """Whether it is paused."""
         return self._paused
 
     def pause(self) -> None:

@@ -86,7 +86,7 @@ class Redeliveries:
             self._timer.set(self.wheel.move(entries_of(message), due, self._tick_s))
 
     def asked(self, positions: Iterable[Position]) -> None:
-        """These have been asked for."""
+        """Forget entries whose redelivery was asked for."""
         for position in positions:
             self.wheel.discard(position)
 

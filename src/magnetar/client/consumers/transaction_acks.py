@@ -32,7 +32,7 @@ Ask = Callable[[Callable[[int], bytes]], Awaitable[object]]
 
 @dataclass(slots=True)
 class _Group:
-    """What a transaction acknowledges together, on one topic."""
+    """The acknowledgements of a transaction on one topic."""
 
     entries: dict[Position, int] = field(default_factory=dict)  # A bit for each acknowledged one.
     sizes: dict[Position, int] = field(default_factory=dict)  # Of the batches of those entries.

@@ -50,7 +50,7 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class Events:
-    """What is to be done about entries that were opened."""
+    """The outcome of opening entries: what to deliver, drop, hold or report."""
 
     rejected: list[tuple[Position, Flaw]] = field(default_factory=list)  # Tell the broker.
     withheld: list[Position] = field(default_factory=list)  # They stay unacknowledged.

@@ -96,7 +96,7 @@ class Producer(Generic[T]):
 
     @property
     def connected(self) -> bool:
-        """It is attached to its brokers now. It need not be: sends wait for the reconnection."""
+        """Whether it is attached to its brokers. It need not be: sends wait for that."""
         return all(part.connected for part in self._parts)
 
     @property
@@ -106,7 +106,7 @@ class Producer(Generic[T]):
 
     @property
     def stats(self) -> ProducerStats:
-        """What it has sent until now."""
+        """Statistics of what it has sent."""
         return self._statistics.stats()
 
     async def send(
@@ -156,7 +156,7 @@ class Producer(Generic[T]):
     def send_nowait(
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> None:
-        """The same without a future; what goes wrong later is raised by ``flush``."""
+        """Submit without a future; ``flush`` raises what goes wrong later."""
         data, message = self._prepare(value, details)
         self._route(data, message).put(data, message, None)
 
@@ -326,7 +326,7 @@ class Producer(Generic[T]):
     def _prepare(
         self, value: T | Buffer | OutgoingMessage[T], details: MessageDetails
     ) -> tuple[bytes, OutgoingMessage | None]:
-        """What a queue takes for a value. On any thread. Raises InvalidValue."""
+        """Make the outgoing message for a value. On any thread. Raises InvalidValue."""
         return prepare(value, details, self._schema, self._before_send)
 
     def _check_room(self, messages: int, size_bytes: int) -> None:

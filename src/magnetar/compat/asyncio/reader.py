@@ -43,5 +43,5 @@ class Reader:
         return self._reader.topic
 
     def is_connected(self) -> bool:
-        """It is attached to the brokers of all its topics now."""
+        """Whether it is attached to the brokers of all its topics."""
         return self._reader.connected

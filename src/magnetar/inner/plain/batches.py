@@ -46,7 +46,7 @@ class UsualHead(NamedTuple):
 
 
 class Single(NamedTuple):
-    """What a message in a batch says of itself."""
+    """The metadata of a message in a batch."""
 
     key: str | None = None
     key_b64: bool = False  # the key is bytes, written as base64

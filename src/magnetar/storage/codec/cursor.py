@@ -34,7 +34,7 @@ Redeliveries = dict[int, tuple[Sequence[int], Sequence[int]]]
 
 @dataclass(slots=True)
 class CursorState:
-    """What is recorded of a cursor. ``unknown`` fields of later versions are written back."""
+    """The record of a cursor. ``unknown`` fields of later versions are written back."""
 
     mark: Position
     ranges: Ranges = field(default_factory=dict)

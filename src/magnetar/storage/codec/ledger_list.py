@@ -46,7 +46,7 @@ class SealedLedger(NamedTuple):
 
 @dataclass(slots=True)
 class LedgerListRecord:
-    """What is recorded of a log. ``unknown`` fields of later versions are written back."""
+    """The record of a log. ``unknown`` fields of later versions are written back."""
 
     ledgers: list[SealedLedger] = field(default_factory=list)  # Invariant: ids ascend.
     open_id: int | None = None  # Invariant: it is greater than every sealed id.

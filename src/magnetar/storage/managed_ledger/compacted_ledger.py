@@ -13,7 +13,7 @@ from magnetar.storage.managed_ledger.run import EntryRun
 
 BLOCK_ENTRIES_MAX: Final = 1_000
 BLOCK_BYTES_MAX: Final = 1024 * 1024
-"""How much is read at once; whoever reads keeps so much in memory."""
+"""How much is read at once, and kept in memory by the reader."""
 
 
 class Block(NamedTuple):

@@ -40,7 +40,7 @@ class Cursor:
         self.acks = AckSet(mark)
         self.reader = CursorReader(self.acks, log, removed=self._acknowledge_removed)
         self.ledger_ids: tuple[int, ...] = ()
-        """The ledgers of whoever reads with this cursor: ``cursor_ledgers.py``. They go with it."""
+        """The cursor's own ledgers: ``cursor_ledgers.py``. They are deleted with it."""
         self.mark_moved_ms = 0
         """When the mark last moved since the log was opened; 0 when it has not."""
         self._mark_noted = mark
@@ -54,7 +54,7 @@ class Cursor:
         self._passed_over_to: Position | None = None  # Where trimming moved it last.
 
     held_at: Position | None = None
-    """Where it holds trimming back while nobody knows whether a later mark is durable."""
+    """Holds trimming back here while it is unknown whether a later mark is durable."""
 
     def restore(self, state: CursorState) -> None:
         """Apply what was stored, as far as the log still has it."""

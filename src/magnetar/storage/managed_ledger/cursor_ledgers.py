@@ -1,4 +1,4 @@
-"""Ledgers of whoever reads with a durable cursor: its record names them, and they go with it."""
+"""Ledgers that belong to a durable cursor: its record names them, and deletes them with it."""
 
 from magnetar.storage.ledger.store import LedgerId, LedgerOptions, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -14,7 +14,7 @@ class CursorLedgers:
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """Those there are, oldest first."""
+        """Its ledgers, oldest first."""
         return self._cursor.ledger_ids
 
     async def create(self) -> LedgerWriter:

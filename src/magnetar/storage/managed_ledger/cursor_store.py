@@ -113,7 +113,7 @@ class CursorRecord:
             raise
 
     async def _write(self, state: Callable[[], CursorState]) -> MagnetarError | None:
-        """Return an error rather than raise it: whoever asked for the save raises it."""
+        """Return an error rather than raise it: the caller of the save raises it."""
         upto = self._wanted
         try:
             try:

@@ -1,4 +1,4 @@
-"""What is appended to a log, and how it is answered. Pure."""
+"""Entries to append to a log, and the answer. Pure."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol

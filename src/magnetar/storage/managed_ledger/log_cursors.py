@@ -100,7 +100,7 @@ class LogCursors:
     async def _create(
         self, name: str, initial: Position, properties: dict[str, str]
     ) -> Cursor | MagnetarError:
-        """Return an error rather than raise it: whoever asked for the cursor raises it."""
+        """Return an error rather than raise it: the caller for the cursor raises it."""
         try:
             mark = self.log.mark_before(initial)
             record = await self._store().create(name, CursorState(mark, properties=properties))

@@ -24,7 +24,7 @@ _NO_CACHES: Final[dict[int, LedgerCache]] = {}  # Shared by the logs that cached
 
 
 class _DiskReads:
-    """What a log needs that is read from its ledgers."""
+    """State of reads from ledgers: open readers and reads under way."""
 
     __slots__ = ("caches", "fills", "readers")
 
@@ -148,7 +148,7 @@ class LogReader:
     def _cached_further(
         self, position: Position, entries_max: int, bytes_max: int
     ) -> EntryRun | None:
-        """The same, where it is not what was appended at ``position``."""
+        """Look in the older caches, for a position that the newest append does not have."""
         place = self.layout.locate(position)
         if place is None:
             return None
@@ -249,7 +249,7 @@ class LogReader:
     async def _fill(
         self, place: Position, entries_max: int, bytes_max: int
     ) -> EntryRun | StorageError:
-        """Read from disk and cache it. An error is returned, since whoever asked raises it."""
+        """Read from disk and cache it. Returns an error, which the caller raises."""
         try:
             found = await self._block(place, entries_max, bytes_max)
         except StorageError as error:

@@ -51,7 +51,7 @@ class Leases:
             watch.cancel()
 
     async def take(self, path: str) -> bytes:
-        """Take a lease where nobody holds it. Returns the value of who holds it from now on.
+        """Take a lease that is free. Returns the value of its holder from now on.
 
         A record that an earlier session of this process left is replaced.
         """

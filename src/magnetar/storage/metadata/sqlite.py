@@ -133,7 +133,7 @@ class SqliteMetadataStore:
             await self._stop()
 
     def refuse(self, reason: str) -> None:
-        """Write nothing any more: whoever asks for it gets this as the reason."""
+        """Refuse all writes from now on, for this reason."""
         self._refusal = reason
 
     async def _ask(self, work: Callable[[SqliteWorker], T], *, writes: bool) -> T:

@@ -19,7 +19,7 @@ WAITING_MAX: Final = 10_000
 
 
 class Operation(NamedTuple):
-    """What the thread is to do with its worker, and the future of whoever waits for it."""
+    """A call for the thread's worker, and the future of its result."""
 
     work: Callable[[Any], Any]
     writes: bool

@@ -84,7 +84,7 @@ class SessionWatches:
             self._running.remove(watch)
 
     def notify(self, state: SessionState) -> None:
-        """Tell everybody at once: whoever loses something must stop before this returns."""
+        """Tell all watches at once: who loses a lease must stop before this returns."""
         if state is self._state and state is not SessionState.LOST:
             return
         self._state = state

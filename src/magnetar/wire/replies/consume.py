@@ -1,4 +1,4 @@
-"""What a consumer is sent: messages, answers, its end. Pure."""
+"""The commands sent to a consumer: messages, answers, its end. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

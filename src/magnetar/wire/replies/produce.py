@@ -1,4 +1,4 @@
-"""What a producer is told: receipts, errors, its end. Pure."""
+"""The commands sent to a producer: receipts, errors, its end. Pure."""
 
 from magnetar import inner
 from magnetar.errors import MagnetarError

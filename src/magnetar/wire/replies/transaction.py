@@ -1,4 +1,4 @@
-"""What a client is told of its transactions by their coordinator. Pure."""
+"""The answers of a transaction coordinator. Pure."""
 
 from magnetar.errors import MagnetarError
 from magnetar.model.txn_id import TxnId

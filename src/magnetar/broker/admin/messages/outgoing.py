@@ -13,7 +13,7 @@ from magnetar.message.entry import join
 from .wanted import time_ms
 
 MESSAGES_MAX: Final = 1_000
-"""Of one request."""
+"""The most messages of one request."""
 _FIELDS: Final = frozenset(
     {
         "key",

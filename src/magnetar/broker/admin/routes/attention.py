@@ -1,4 +1,4 @@
-"""What needs somebody: subscriptions whose backlog nothing moves, and the broker. Not in Pulsar."""
+"""What needs attention: subscriptions that are stuck, and the broker. Not in Pulsar."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +21,7 @@ TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
 
 @dataclass(frozen=True, slots=True)
 class StuckSubscription:
-    """A subscription, and why it needs somebody."""
+    """A subscription that nothing moves, and why."""
 
     topic: Topic
     subscription: Subscription
@@ -69,7 +69,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
 
 
 def needs(topic: Topic, subscription: Subscription) -> StuckSubscription | None:
-    """Whether a subscription needs somebody; a reader's does not.
+    """Whether a subscription is stuck; a reader's never is.
 
     A backlog without a consumer is named at once, any other when it is blocked.
     """

@@ -40,7 +40,7 @@ COUNT: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request for a page says."""
+    """A request for a page of messages."""
 
     start: str
     count: int

@@ -196,7 +196,7 @@ _RATE_COMMANDS: Final = {
 
 
 def _dispatch_rate(facts: Facts, limit: str) -> DispatchRate | None:
-    """What a policy says; None where the limit is no policy's of this topic."""
+    """The dispatch rate of a policy; None where the limit is no policy of this topic."""
     policies = facts.policies
     if limit == "topic":
         return policies.dispatch_rate

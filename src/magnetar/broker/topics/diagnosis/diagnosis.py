@@ -36,7 +36,7 @@ SAME_RATE: Final = 0.02
 
 
 def diagnose(facts: Facts) -> list[Finding]:
-    """What is found, the worst first; at least one finding."""
+    """Return the findings, the worst first; at least one."""
     found = [finding for rule in _RULES for finding in rule(facts)]
     found.sort(key=lambda each: list(Severity).index(each.severity))  # Stable.
     return found or [_moves(facts)]

@@ -31,7 +31,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One cause; ``since_ms`` is when it began, 0 where nobody knows."""
+    """One cause; ``since_ms`` is when it began, 0 where that is unknown."""
 
     cause: str
     severity: Severity
@@ -72,7 +72,7 @@ class Facts:
 
     @property
     def several(self) -> bool:
-        """Its consumers share the messages."""
+        """Whether its consumers share the messages."""
         return self.view.type in (SubscriptionType.SHARED, SubscriptionType.KEY_SHARED)
 
 

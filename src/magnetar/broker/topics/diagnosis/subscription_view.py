@@ -33,7 +33,7 @@ class Slowest(NamedTuple):
 
 @dataclass(slots=True)
 class ConsumerView:
-    """A consumer, and what it holds; ages are None where nothing is held, or nobody knows."""
+    """A consumer and its pending entries; ages are None where it holds none, or it is unknown."""
 
     name: str
     address: str
@@ -123,7 +123,7 @@ def subscription_view(topic: Topic, subscription: Subscription, now: float) -> S
 
 
 def furthest_behind(topic: Topic, quota: BacklogQuota) -> Slowest | None:
-    """Whose backlog is the largest, or, where the quota is one of age, the oldest."""
+    """The subscription with the largest backlog or, where the quota is one of age, the oldest."""
     behind = [
         each
         for each in topic.subscriptions.values()

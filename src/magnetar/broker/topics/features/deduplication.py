@@ -19,7 +19,7 @@ from magnetar.model.position import LATEST, Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 
 CURSOR: Final = "pulsar.dedup"
-"""It is no subscription: nobody can use it, and it is in no list of them."""
+"""The name of its cursor, which is no subscription and in no list of them."""
 
 READ_ENTRIES_MAX: Final = 1_000
 """Entries that are looked at before others are served."""

@@ -60,12 +60,12 @@ class DispatchThrottle:
         return int(most)
 
     def spare(self) -> None:
-        """What is delivered next counts for no limit."""
+        """Do not count what is delivered next for any limit."""
         self._counted = ()
         self.bytes_left = _INFINITE
 
     def count(self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]) -> None:
-        """These entries of a run are delivered; ``capacity`` or ``spare`` was asked before."""
+        """Count delivered entries of a run; ``capacity`` or ``spare`` was called before."""
         messages, size_bytes = traits.message_count, run.size_bytes
         if len(indexes) < len(run.data):
             messages = sum(map(traits.message_counts.__getitem__, indexes))
@@ -79,7 +79,7 @@ class DispatchThrottle:
         return Blocked(Why.RATE, limit=self._used_up) if self._waiting is not None else None
 
     def rest(self) -> None:
-        """Wake nobody any more."""
+        """Stop waking dispatch loops."""
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None

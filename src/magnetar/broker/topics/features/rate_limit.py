@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 WAIT_MIN_S: Final = 0.02
-"""Whoever waits does so at least this long, so that few wait often where the rate is high."""
+"""The shortest wait: at a high rate, callers wait seldom instead of often."""
 WAIT_MAX_S: Final = 1.0
 """Then it looks again: the limit may have changed."""
 MEASURED_S: Final = 1.0
@@ -21,7 +21,7 @@ Counters = Callable[[], tuple[int, int]]
 
 
 class RateLimit:
-    """A limit, which is none until it is set. ``name`` tells whose it is.
+    """A rate limit, unlimited until it is set. ``name`` is its owner: topic, subscription, broker.
 
     ``messages`` and ``size_bytes`` may go, as of the last look at the time; below 0 they are to be
     made up for. They and their bounds are infinite where nothing is limited, so that whatever is

@@ -29,12 +29,12 @@ class SharedRates:
         return bool(self._publish or self._dispatch or policies.resource_group)
 
     def publish(self, policies: Policies) -> tuple[RateLimit, ...]:
-        """Those on what is published to a topic with these policies."""
+        """The limits on publishing to a topic with these policies."""
         group = self._group(policies.resource_group)
         return self._publish if group is None else (*self._publish, group.publish)
 
     def dispatch(self, policies: Policies) -> tuple[RateLimit, ...]:
-        """Those on what is delivered from it."""
+        """The limits on dispatch from a topic with these policies."""
         group = self._group(policies.resource_group)
         return self._dispatch if group is None else (*self._dispatch, group.dispatch)
 

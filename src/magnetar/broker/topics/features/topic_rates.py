@@ -32,7 +32,7 @@ class TopicRates:
         """The limits on what its subscriptions deliver together."""
 
     def apply(self, policies: Policies, producers: Iterable[Producer]) -> None:
-        """These hold from now on, for producers that are attached too."""
+        """Apply new policies, also to producers that are attached."""
         now, publish = self._clock.now(), policies.publish_rate or PublishRate()
         self._publish.set(publish.messages, publish.size_bytes, now)
         set_dispatch(self._dispatch, policies.dispatch_rate, now, self.published)

@@ -36,7 +36,7 @@ class TopicLog:
     transactions: TransactionBuffer | None = None
 
     def info(self) -> ManagedLedgerInfo:
-        """Its ledgers and cursors."""
+        """The managed ledger: the topic's ledgers and cursors."""
         return self.ledger.info()
 
     @property
@@ -133,7 +133,7 @@ class TopicLog:
         positions: Sequence[Position],
         parts: Sequence[tuple[Position, list[int]]] = (),
     ) -> None:
-        """Acknowledge entries, whoever holds them or waits for them; of batches, ``parts``."""
+        """Acknowledge entries, delivered or not; of batches, the messages in ``parts``."""
         its = own(subscription)
         for position, words in parts:
             its.cursor.acknowledge_batch(position, words)

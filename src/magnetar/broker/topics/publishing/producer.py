@@ -54,7 +54,7 @@ class Producer:
         self.chunk_count = 0
         """Chunks count when they come in, whether they are stored or not."""
         self.dropped_count = 0
-        """Messages that nobody was offered: there were too many of them at once."""
+        """Messages dropped unseen: too many were published at once."""
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
@@ -145,14 +145,14 @@ class Producer:
         self._settle(len(run))
 
     def delivered(self, run: SendRun) -> None:
-        """The topic, which keeps nothing, gave the run to whoever took it."""
+        """The non-persistent topic delivered the run."""
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
         self.connection.send_unstored_receipts(run, delivered=True)
         self._settle(len(run.data))
 
     def undelivered(self, run: SendRun) -> None:
-        """The topic, which keeps nothing, dropped the run."""
+        """The non-persistent topic dropped the run."""
         self.dropped_count += run.message_count
         self.connection.send_unstored_receipts(run, delivered=False)
         self._settle(len(run.data))

@@ -28,7 +28,7 @@ TOPIC_EPOCH: Final = "pulsar.topic.epoch"
 
 
 class TopicProperties(Protocol):
-    """What is kept with a topic; the log of a persistent one keeps it durably."""
+    """The properties of a topic; those of a persistent one are stored with its log."""
 
     @property
     def properties(self) -> Mapping[str, str]: ...
@@ -60,7 +60,7 @@ class AccessRequest:
     """The epoch it had, if it comes back."""
     encrypted: bool = False
     waits: Callable[[ExclusiveClaim], None] = lambda _: None
-    """Called when it has to wait."""
+    """Called with its claim when the producer has to wait."""
 
 
 SHARED_ACCESS: Final = AccessRequest()
@@ -112,7 +112,7 @@ class ProducerRequest:
 
 
 class ProducerAccess:
-    """Who owns one topic, and who waits to. ``producers`` are those attached, kept by the topic."""
+    """The owner of a topic, and producers waiting to own it. ``producers`` are the topic's."""
 
     __slots__ = (
         "_closed",
@@ -130,7 +130,7 @@ class ProducerAccess:
     ) -> None:
         recorded = kept.properties.get(TOPIC_EPOCH)
         self.epoch = None if recorded is None else int(recorded)
-        """Of the last owner; None where there never was one."""
+        """The epoch of the last owner; None where there never was one."""
         self._topic = topic
         self._kept = kept
         self._producers = producers
@@ -141,7 +141,7 @@ class ProducerAccess:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """How many producers wait for exclusive access."""
         return len(self._waiting)
 
     @asynccontextmanager
@@ -202,7 +202,7 @@ class ProducerAccess:
         self._elect()
 
     def close(self) -> None:
-        """The topic closes: whoever waits looks it up again."""
+        """Close with the topic: waiting producers are told to look it up again."""
         self._closed = True
         waiting, self._waiting = self._waiting, deque()
         for claim in waiting:
@@ -242,7 +242,7 @@ class ProducerAccess:
             )
 
     def _elect(self) -> None:
-        """Where nobody has the topic any more, let the first in the queue have it."""
+        """Give the topic to the first waiting producer, if no producer has it."""
         while self._waiting and self._owner is None and not self._producers:
             claim = self._waiting.popleft()
             if not claim.turn.done():
@@ -250,7 +250,7 @@ class ProducerAccess:
                 claim.turn.set_result(None)
 
     async def _fence_out(self, claim: ExclusiveClaim) -> None:
-        """Send everybody else away, and own the topic when all they had sent is stored."""
+        """Disconnect all other producers, and own the topic when all they had sent is stored."""
         self._owner = claim  # From here on nobody else comes in.
         waiting, self._waiting = self._waiting, deque()
         for each in waiting:

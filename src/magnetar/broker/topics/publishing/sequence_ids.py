@@ -16,11 +16,11 @@ from magnetar.model.position import LONG_MAX, signed
 
 NONE: Final[Mapping[int, bool]] = MappingProxyType({})
 UNKNOWN: Final = -1
-"""The highest sequence id of a producer that nobody knows."""
+"""The highest sequence id of an unknown producer."""
 
 
 class SequenceIds:
-    """What is known of each producer, by name.
+    """The sequence ids of each producer, by name.
 
     ``taken`` are those of sends that wait to be stored, too; after a failed write all of this must
     be given up, and made anew from what the log has.
@@ -92,7 +92,7 @@ class SequenceIds:
         return bool(expired)
 
     def snapshot(self, attached: Container[str], producers_max: int) -> dict[str, str]:
-        """What is stored, of so many producers at most; more are forgotten, if they are gone.
+        """A snapshot, of so many producers at most; those that are gone are forgotten first.
 
         Those known the longest go first.
         """
@@ -126,7 +126,7 @@ def _rising(run: SendRun) -> bool:
 
 
 def _steps(run: SendRun) -> list[tuple[int, int, bool]]:
-    """Of each send: its first id, its highest, and whether it ends a message."""
+    """For each send: its first sequence id, its highest, and whether it ends a message."""
     unusual = run.traits.unusual
     steps = []
     for index, (sequence_id, top) in enumerate(zip(run.sequences, run.highest, strict=True)):

@@ -14,7 +14,7 @@ from magnetar.model.broker_address import BrokerAddress
 
 
 class TopicProducers:
-    """Those attached, by name, and what is left of those that were."""
+    """The attached producers, by name, and what is still counted of detached ones."""
 
     __slots__ = ("_access", "_kept", "_state", "attached", "detached_chunk_count", "held_since_ms")
 
@@ -53,13 +53,13 @@ class TopicProducers:
         return producer
 
     def disconnect(self, to: BrokerAddress | None = None) -> None:
-        """Detach everybody and tell them; whoever waits looks the topic up again."""
+        """Detach all producers and tell them; waiting ones look the topic up again."""
         if self._access is not None:
             self._access.close()
         self.disconnect_attached(to)
 
     def disconnect_attached(self, to: BrokerAddress | None = None) -> None:
-        """The same for those who do not wait: they may come back, and are let in or refused."""
+        """Detach the attached producers only: they may come back, and are admitted or refused."""
         for producer in list(self.attached.values()):
             producer.detach()
             producer.connection.close_producer(producer.producer_id, to)

@@ -27,7 +27,7 @@ AHEAD_MIN: Final = 64
 
 
 class Appender(Protocol):
-    """Whose run it is, and who is told what became of it: a producer, or the broker itself."""
+    """The sender of a run, which is told its outcome: a producer, or the broker itself."""
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
         """The run is durable, its entries one after the other."""
@@ -53,7 +53,7 @@ class AnsweredInTurn:
         self._refusal = refusal
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
-        """What was queued before them is durable: they are answered."""
+        """The sends before them are durable, so these can be answered."""
         self.answer()
 
     def answer(self) -> None:
@@ -83,7 +83,7 @@ class AppendObserver(Protocol):
         """
 
     def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
-        """What was appended together is durable, up to ``last``."""
+        """The entries of one append are durable, up to ``last``."""
 
 
 class Dispatching(Protocol):

@@ -13,7 +13,7 @@ from magnetar.storage.managed_ledger.run import EntryRun
 
 @dataclass(slots=True, frozen=True)
 class SubscribeRequest:
-    """What a client asks for when it subscribes; the names are those of the protocol."""
+    """The request of a SUBSCRIBE; the names are those of the protocol."""
 
     subscription: str
     type: SubscriptionType
@@ -179,7 +179,7 @@ class Consumer:
         )
 
     def took(self, messages: int) -> None:
-        """It holds so many more messages."""
+        """Count messages that were delivered to it."""
         self.unacked += messages
         self._block()
 

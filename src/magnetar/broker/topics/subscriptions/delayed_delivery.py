@@ -65,13 +65,13 @@ class DelayedDelivery:
         self._ticked_ms = 0
         self._until_ms = 0  # What is due then, or before, may be delivered.
         self.failed = False
-        """What it does has failed, and is tried again soon."""
+        """Whether storing or loading failed, and is about to be tried again."""
         if cursor.ledger_ids:
             self._begin("load delayed", self._load())
 
     @property
     def busy(self) -> bool:
-        """It stores or loads; nothing can be asked of it until it wakes the loop."""
+        """Whether it stores or loads, and so cannot be asked until it wakes the loop."""
         return self._work is not None
 
     @property
@@ -106,7 +106,7 @@ class DelayedDelivery:
         self._tick()
 
     def rest(self) -> None:
-        """Nobody is to be woken. What is held stays so."""
+        """Stop waking the dispatch loop; delayed entries stay held."""
         self._wake = _nobody
         self._cursor.reader.skipped = None
         self._stop_timer()
@@ -162,7 +162,7 @@ class DelayedDelivery:
         return found
 
     def taken(self, due: Sequence[Position]) -> None:
-        """These are not held any more."""
+        """Forget entries that are not held any more."""
         self.entries.taken(due)
 
     @property

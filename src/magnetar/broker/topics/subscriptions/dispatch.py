@@ -1,4 +1,4 @@
-"""What a subscription asks of whoever serves its consumers."""
+"""The contract of a subscription's dispatch: serving its consumers."""
 
 from typing import Protocol
 
@@ -32,7 +32,7 @@ class Dispatch(Protocol):
         """A consumer got permits."""
 
     def apply(self, policies: Policies) -> None:
-        """These limits hold from now on."""
+        """Apply new limits."""
 
     def close(self) -> None:
         """Deliver nothing more."""

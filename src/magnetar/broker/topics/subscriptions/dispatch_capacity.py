@@ -52,7 +52,7 @@ class DispatchCapacity:
         self.limit_rates(throttle)
 
     def apply(self, policies: Policies) -> None:
-        """These limits hold from now on."""
+        """Apply new limits."""
         self._unacked_max = policies.unacked_per_subscription_max or 0
         self.over_unacked_limit = False  # The next look is at the new limit.
 
@@ -63,7 +63,7 @@ class DispatchCapacity:
         """So many bytes may be read for what goes out now."""
 
     def rest(self) -> None:
-        """Nobody is to be woken any more."""
+        """Stop waking the dispatch loop."""
         if self.throttle is not None:
             self.throttle.rest()
 

@@ -130,7 +130,7 @@ class DispatchLoop:
             self.wake()
 
     def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> int:
-        """These entries are acknowledged as a whole. Return the messages of those that were out."""
+        """Note acknowledged entries. Returns how many of their messages were pending."""
         if self._held is None or self._table is None:
             return 0
         before = self._table.messages
@@ -141,7 +141,7 @@ class DispatchLoop:
         return messages
 
     def acknowledged_part(self, consumer: Consumer, position: Position, left: int) -> int:
-        """The same for a part of a batch, of which ``left`` messages are not acknowledged."""
+        """Note a batch acknowledged in part: ``left`` of its messages are still pending."""
         if self._held is None or self._table is None:
             return 0
         before = self._table.messages
@@ -152,7 +152,7 @@ class DispatchLoop:
         return messages
 
     def forget_acknowledged(self) -> None:
-        """Entries were acknowledged whoever holds them: what waits of them waits no more."""
+        """Dequeue entries that an administrator or expiry has acknowledged."""
         if self._table is not None:
             for ledger_id, entry_ids in self._table.waiting().items():
                 pending = self._cursor.acks.missing(ledger_id, entry_ids)
@@ -170,7 +170,7 @@ class DispatchLoop:
             self._start_again()
 
     def apply(self, policies: Policies) -> None:
-        """These limits hold from now on."""
+        """Apply new limits."""
         self._capacity.apply(policies)
         self._delivery.apply(policies.delayed_delivery or DelayedDeliveryPolicies())
         self.wake()
@@ -199,7 +199,7 @@ class DispatchLoop:
 
     @property
     def delayed(self) -> DelayedDelivery | None:
-        """What is held back until it is due, where there was any; it outlives this loop."""
+        """The delayed entries, if there were any; they outlive this loop."""
         return self._delivery.delayed
 
     @property

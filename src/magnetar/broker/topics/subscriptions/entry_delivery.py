@@ -64,9 +64,9 @@ class EntryDelivery:
         self._tasks = tasks
         self._clock = clock
         self.messages_per_entry = 1.0
-        """Of the last entries that were delivered."""
+        """The traits of the entries delivered last."""
         self.delayed = delayed
-        """What is held back until it is due, where there was any; it outlives its loop."""
+        """The delayed entries, if there were any; they outlive their loop."""
         self._delay_policy = DelayedDeliveryPolicies()
 
     def serve(self) -> None:
@@ -81,7 +81,7 @@ class EntryDelivery:
             self.delayed.apply(policy)
 
     def rest(self) -> None:
-        """Nobody is to be woken any more."""
+        """Stop waking the dispatch loop."""
         if self.delayed is not None:
             self.delayed.rest()
 

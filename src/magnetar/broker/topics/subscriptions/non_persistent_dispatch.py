@@ -1,4 +1,4 @@
-"""Hands what is published to consumers that can take it now; nobody gets the rest, ever."""
+"""Delivers what is published to consumers with permits at that moment, and drops the rest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class NonPersistentDispatch:
     def deliver(
         self, run: PassingRun, traits: EntryTraits, indexes: Sequence[int]
     ) -> Sequence[int]:
-        """Deliver these entries of a run; return those that nobody could take."""
+        """Deliver entries of a run. Returns those that no consumer could take."""
         if not any(consumer.capacity > 0 for consumer in self.strategy.receivers):
             return indexes
         picks, left = self.strategy.assign(run, indexes, traits, again=False)

@@ -54,7 +54,7 @@ class NonPersistentSubscription(Subscription):
         return self._properties
 
     def publish(self, run: PassingRun, traits: EntryTraits, indexes: Sequence[int]) -> None:
-        """Give these entries of a run to whoever can take them now, and drop the others."""
+        """Deliver entries of a run to consumers with permits, and drop the others."""
         left = indexes if self.dispatch is None else self.dispatch.deliver(run, traits, indexes)
         if left:
             self.dropped_count += sum(map(traits.message_counts.__getitem__, left))
@@ -80,7 +80,7 @@ class NonPersistentSubscription(Subscription):
     def redeliver(
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
     ) -> None:
-        """What was delivered is gone."""
+        """Nothing: messages of a non-persistent topic are not delivered again."""
         consumer.begin_epoch(epoch)
 
     def fill(self, stats: SubscriptionStats) -> None:

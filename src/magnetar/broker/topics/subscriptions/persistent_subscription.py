@@ -99,7 +99,7 @@ class PersistentSubscription(Subscription):
 
     @property
     def delayed(self) -> DelayedDelivery | None:
-        """What is held back until it is due; None where nothing ever was."""
+        """The delayed entries; None where there never was one."""
         return self._delayed if self.dispatch is None else self.dispatch.delayed
 
     def wake(self) -> None:
@@ -172,19 +172,19 @@ class PersistentSubscription(Subscription):
         self._left_ms = self._clock.wall_ms()
 
     def acknowledge_up_to(self, position: Position) -> None:
-        """Acknowledge everything up to ``position``, whoever holds it or waits for it."""
+        """Acknowledge everything up to ``position``, delivered or not."""
         self.cursor.acknowledge_cumulative(position)
         self.forget_acknowledged()
 
     def forget_acknowledged(self) -> None:
-        """Entries were acknowledged by an administrator, or because they are old."""
+        """Note that entries were acknowledged by an administrator, or by expiry."""
         if self.dispatch is not None:
             self.dispatch.forget_acknowledged()
         if self.ended:
             self._tell_end()
 
     def expire(self, position: Position) -> int:
-        """The same for what is too old; return how many entries that were."""
+        """Acknowledge expired entries, up to ``position``. Returns how many there were."""
         before = self.cursor.backlog
         self.acknowledge_up_to(position)
         expired = before - self.cursor.backlog

@@ -75,7 +75,7 @@ class Subscription(ABC):
     @property
     @abstractmethod
     def properties(self) -> Mapping[str, str]:
-        """What whoever created it said of it."""
+        """The properties that its creator gave it."""
 
     @property
     def replicated(self) -> bool:
@@ -99,7 +99,7 @@ class Subscription(ABC):
     def acknowledge_entries(
         self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
     ) -> None:
-        """The same for whole entries of one ledger, in any order."""
+        """Acknowledge whole entries of one ledger, in any order."""
 
     @abstractmethod
     def acknowledge_cumulative(
@@ -250,7 +250,7 @@ class Subscription(ABC):
                 consumer.connection.close_consumer(consumer.consumer_id, to)
 
     def apply(self, policies: Policies) -> None:
-        """These limits hold from now on, for those who are connected too."""
+        """Apply new limits, also to consumers that are connected."""
         self._policies = policies
         if self.dispatch is not None and self.type is not None:
             for consumer in self.consumers:
@@ -277,7 +277,7 @@ class Subscription(ABC):
         self.disconnect_all(but=consumer)
 
     def close(self, to: BrokerAddress | None = None) -> None:
-        """The topic lets go of it: consumers are told, and nobody joins any more."""
+        """Close it with its topic: consumers are told to reconnect, and no new one is accepted."""
         self._closed = True
         self.disconnect_all(to=to)
 

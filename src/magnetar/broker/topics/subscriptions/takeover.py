@@ -39,7 +39,7 @@ class Takeover:
             consumer.connection.send_active_change(consumer.consumer_id, active=False)
 
     def close(self) -> None:
-        """Nobody is served any more."""
+        """Stop: no consumer is served any more."""
         self._count += 1
 
     def elected(self) -> bool:

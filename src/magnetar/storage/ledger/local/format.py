@@ -26,7 +26,7 @@ _checksum_on: Callable[[int, bytes], int] = extend
 
 
 class Kind(IntEnum):
-    """What a record says."""
+    """The kind of a record."""
 
     BLOCK = record.BLOCK
     CREATED = 2
@@ -91,7 +91,7 @@ def encode_mark(kind: Kind, stamp: Stamp, synced: int, ledger_id: int, first: in
 
 
 def move(record: bytes, head: Head, stamp: Stamp, synced: int) -> list[bytes]:
-    """The same record for another segment, as pieces. All but ``synced`` stays as it is.
+    """Copy a record for another segment, as pieces. All but ``synced`` stays as it is.
 
     So do flags and fields that this version does not know.
     """

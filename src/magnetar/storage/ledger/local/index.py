@@ -182,7 +182,7 @@ def lost(ledger_id: int, entry_id: int, where: str = "") -> CorruptEntry:
 
 
 def group_of(segment: Segment, ledger: Ledger) -> Group:
-    """What a full segment holds of a ledger: its blocks in the index, and what the notes add."""
+    """The part of a ledger in a full segment: its blocks in the index, and what the notes add."""
     ledger_id, notes = ledger.ledger_id, segment.notes
     noted = notes.groups.get(ledger_id, Group(ledger_id))
     ended = ledger_id in notes.ended

@@ -69,7 +69,7 @@ class Block:
         return count == 1 or (count <= ENTRIES_MAX and self.size <= BLOCK_SIZE_MAX)
 
     def parts(self) -> "list[Block]":
-        """The same entries as blocks that fit; the last one answers for all."""
+        """Split into blocks that fit; the last one answers for all."""
         parts = self._halves()
         answered, first = self.answered, self._first
         if answered is not None:

@@ -321,7 +321,7 @@ class Journal:
         self._wake()
 
     def _admit_next(self) -> None:
-        """Admit whoever waits longest, if there is capacity."""
+        """Admit the caller that waits longest, if there is capacity."""
         while (
             self._waiting and not self._admitted and self._pending_bytes < self._pending_bytes_max
         ):

@@ -38,7 +38,7 @@ IDS_SKIPPED: Final = 1_000_000
 
 @dataclass(slots=True)
 class Recovered:
-    """What a store starts with."""
+    """The state that recovery found: what a store starts with."""
 
     segments: list[Segment] = field(default_factory=list)
     active: Segment | None = None

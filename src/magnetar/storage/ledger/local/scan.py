@@ -53,7 +53,7 @@ class _Found(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What a segment's records say."""
+    """The contents of a segment, read from its records."""
 
     end: int  # Where the last record that counts ends.
     synced: int  # Everything before this was on disk when the last record was written.
@@ -67,7 +67,7 @@ class Scan:
         return Contents(self.groups, self.deletions, self.end)
 
     def group(self, ledger_id: int) -> Group:
-        """What is known of a ledger so far."""
+        """A ledger as the records read so far describe it."""
         group = self.groups.get(ledger_id)
         if group is None:
             group = self.groups[ledger_id] = Group(ledger_id)

@@ -68,7 +68,7 @@ class BadFormat(ValueError):
 
 
 class SegmentHeader(NamedTuple):
-    """What a segment says about itself and about those before it."""
+    """A segment's header: about itself and the segments before it."""
 
     stamp: Stamp
     next_ledger_id: int
@@ -232,7 +232,7 @@ def footer_place(trailer: bytes, stamp: Stamp) -> tuple[int, int] | None:
 
 
 def decode_footer(footer_and_trailer: bytes, stamp: Stamp) -> Contents | None:
-    """What a footer says; None when it is damaged, or impossible although its checksum is right."""
+    """Decode a footer; None when it is damaged, or impossible although its checksum is right."""
     at = len(footer_and_trailer) - TRAILER_SIZE
     if at < _FOOTER.size:
         return None

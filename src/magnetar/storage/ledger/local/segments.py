@@ -141,7 +141,7 @@ class Segments:
     def __init__(
         self, folder: Path, settings: LocalLedgerSettings, salt: Callable[[], bytes]
     ) -> None:
-        """``salt`` makes eight bytes that nobody can guess."""
+        """``salt`` makes eight unguessable bytes."""
         self._salt = salt
         self.folder = folder
         self.segment_size = settings.segment_size

@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 def random_salt() -> bytes:
-    """The salt of a new segment, which nobody can guess."""
+    """The salt of a new segment, which must be unguessable."""
     return os.urandom(SALT_SIZE)
 
 

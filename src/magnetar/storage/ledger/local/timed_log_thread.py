@@ -1,4 +1,4 @@
-"""A log thread that notes when it wrote and synced what; nobody else pays for that."""
+"""A log thread that notes when it wrote and synced what, at a cost only where it is used."""
 
 from typing import TypeVar
 

@@ -178,7 +178,7 @@ class Upkeep:
                 self._parts.wake()
 
     async def _contents(self, segment: Segment) -> Contents:
-        """What is in a full segment. Of a deleted ledger nothing is left but that it was here."""
+        """Collect what is in a full segment. Of a deleted ledger only its id is left."""
         groups: dict[int, Group] = {}
         for number, ledger_id in enumerate(list(segment.ledgers), 1):
             ledger = self._parts.ledgers.get(ledger_id)
