@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
@@ -29,43 +30,36 @@ class Sender(NamedTuple):
     life_s: float | None = None
 
 
+@dataclass(slots=True, eq=False)
 class HttpSignIn:
     """Finds out who sends requests."""
 
-    def __init__(
-        self,
-        authentication: Authentication,
-        clock: Clock,
-        proxies: ProxyRules,
-        *,
-        metrics: bool = False,
-    ) -> None:
-        """``metrics``: who reads /metrics is asked, too."""
-        self._authentication = authentication
-        self._clock = clock
-        self._proxies = proxies
-        self._metrics = metrics
+    authentication: Authentication
+    clock: Clock
+    proxies: ProxyRules
+    _: KW_ONLY
+    metrics: bool = False  # Who reads /metrics is asked, too.
 
     def asks(self, access: Access, path: str) -> bool:
         """Whether a request must show who sends it."""
-        metrics = self._metrics and f"{path}/".startswith("/metrics/")
+        metrics = self.metrics and f"{path}/".startswith("/metrics/")
         return access is not Access.PUBLIC or metrics
 
     @property
     def challenge(self) -> str:
         """The WWW-Authenticate of a 401. No browser asks for a password where tokens are taken."""
-        methods = self._authentication.methods
+        methods = self.authentication.methods
         return 'Basic realm="pulsar"' if methods == ("basic",) else 'Bearer realm="pulsar"'
 
     async def sender(self, headers: Mapping[str, str], certificate: str | None) -> Sender:
         """Who sends a request. Raises NotAuthenticated, and NotAuthorized for what no proxy is."""
         shown = self._shown(headers, certificate)
-        identity = await self._authentication.authenticate(shown)
+        identity = await self.authentication.authenticate(shown)
         original = headers.get(ORIGINAL_PRINCIPAL_HEADER, "")
-        principal = self._proxies.principal(identity.role, original, may_repeat=True)
+        principal = self.proxies.principal(identity.role, original, may_repeat=True)
         if identity.expires_at_ms is None:
             return Sender(principal)
-        return Sender(principal, (identity.expires_at_ms - self._clock.wall_ms()) / 1000)
+        return Sender(principal, (identity.expires_at_ms - self.clock.wall_ms()) / 1000)
 
     def note_refused(
         self, headers: Mapping[str, str], address: str | None, error: MagnetarError
@@ -74,7 +68,7 @@ class HttpSignIn:
         if "Authorization" in headers or METHOD_HEADER in headers:
             scheme = headers.get("Authorization", "").partition(" ")[0].lower()
             method = headers.get(METHOD_HEADER) or _SCHEMES.get(scheme, "")
-            self._authentication.note_refused(method, address or "", error)
+            self.authentication.note_refused(method, address or "", error)
 
     def _shown(self, headers: Mapping[str, str], certificate: str | None) -> Credentials:
         method = headers.get(METHOD_HEADER, "").strip()
@@ -90,7 +84,7 @@ class HttpSignIn:
         return Credentials(method, certificate=certificate)
 
     def _takes_certificate(self, certificate: str | None) -> bool:
-        return certificate is not None and "tls" in self._authentication.methods
+        return certificate is not None and "tls" in self.authentication.methods
 
 
 def shows_token(headers: Mapping[str, str]) -> bool:

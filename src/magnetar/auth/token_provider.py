@@ -1,6 +1,7 @@
 """Checks JSON Web Tokens, as Pulsar's AuthenticationProviderToken does."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
@@ -18,32 +19,27 @@ _UNCHECKED: Final[Any] = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class TokenProvider:
-    """Takes the tokens that some keys have signed."""
+    """Takes the tokens that some keys have signed.
+
+    The first of ``keys`` that has one for a token is asked, unless a tenant's ``issuers`` say that
+    it is one of theirs.
+    """
 
     method = "token"
 
-    def __init__(
-        self,
-        keys: Sequence[TokenKeys],
-        rules: TokenRules,
-        clock: Clock,
-        issuers: TenantIssuers | None = None,
-    ) -> None:
-        """The first of ``keys`` that has one for a token is asked, unless a tenant's ``issuers``
-        say that it is one of theirs.
-        """
-        self._keys = keys
-        self._rules = rules
-        self._clock = clock
-        self._issuers = issuers
+    keys: Sequence[TokenKeys]
+    rules: TokenRules
+    clock: Clock
+    issuers: TenantIssuers | None = None
 
     async def authenticate(self, credentials: Credentials) -> Identity:
         try:
             token = credentials.data.decode("ascii").strip()
             header = jwt.get_unverified_header(token)
-            of_tenant = self._issuers and self._issuers.find(_issuer(token))
-            keys = (of_tenant[1],) if of_tenant else self._keys
+            of_tenant = self.issuers and self.issuers.find(_issuer(token))
+            keys = (of_tenant[1],) if of_tenant else self.keys
             key = await _key(keys, header)
             if key is None:
                 raise NotAuthenticated(
@@ -53,14 +49,14 @@ class TokenProvider:
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise NotAuthenticated(f"the token is not valid: {_why(error)}") from None
         if of_tenant:
-            rules = of_tenant[0].rules(self._rules)
-            return of_tenant[0].identity(identity_of(claims, rules, self._clock.wall_ms()))
-        return identity_of(claims, self._rules, self._clock.wall_ms())
+            rules = of_tenant[0].rules(self.rules)
+            return of_tenant[0].identity(identity_of(claims, rules, self.clock.wall_ms()))
+        return identity_of(claims, self.rules, self.clock.wall_ms())
 
     async def close(self) -> None:
-        if self._issuers is not None:
-            await self._issuers.close()
-        for keys in self._keys:
+        if self.issuers is not None:
+            await self.issuers.close()
+        for keys in self.keys:
             await keys.close()
 
 

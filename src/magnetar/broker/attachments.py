@@ -11,6 +11,7 @@ An abandoned one is detached as soon as the topic has attached it.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Generic, TypeVar
 
@@ -69,18 +70,15 @@ class Opening:
         return self.state
 
 
+@dataclass(slots=True, eq=False)
 class Attachments(Generic[T]):
     """A client's producers, or its consumers; ``open`` has those that commands may use."""
 
-    __slots__ = ("_let_go", "_noun", "_opening", "_setting", "open")
-
-    def __init__(self, noun: str, setting: str, let_go: Callable[[T], Awaitable[None]]) -> None:
-        """``noun`` and ``setting`` are for errors; ``let_go`` detaches an abandoned one."""
-        self.open: dict[int, T] = {}
-        self._opening: dict[int, Opening] = {}
-        self._noun = noun
-        self._setting = setting
-        self._let_go = let_go
+    noun: str  # For errors, as the next one.
+    setting: str
+    let_go: Callable[[T], Awaitable[None]]  # It detaches an abandoned one.
+    open: dict[int, T] = field(default_factory=dict, init=False)
+    _opening: dict[int, Opening] = field(default_factory=dict, init=False)
 
     def begin(self, id: int, *, count_max: int) -> Opening:  # noqa: A002
         """Note that ``id`` is being opened, so that a close right behind finds it.
@@ -89,12 +87,12 @@ class Attachments(Generic[T]):
         when ``id`` is being opened already, and NotAllowed at the limit.
         """
         if id in self._opening:
-            raise NotReady(f"{self._noun.capitalize()} is already present on the connection")
+            raise NotReady(f"{self.noun.capitalize()} is already present on the connection")
         count = len(self.open) + len(self._opening)
         if count_max and count >= count_max:
             raise NotAllowed(
-                f"The connection has {count} {self._noun}s, as many as it may: close some, connect "
-                f"again, or raise {self._setting}"
+                f"The connection has {count} {self.noun}s, as many as it may: close some, connect "
+                f"again, or raise {self.setting}"
             )
         opening = self._opening[id] = Opening(id)
         return opening
@@ -108,7 +106,7 @@ class Attachments(Generic[T]):
             raise
         else:
             if opening.on(Event.ATTACHED) is not State.OPEN:
-                await self._let_go(attached)
+                await self.let_go(attached)
                 return None
             self.open[opening.id] = attached
             return attached

@@ -229,6 +229,7 @@ async def context():
             lookup=LookupHandler(None, None, None),
             schema=SchemaHandler(None, None, None),
             topic_watch=TopicWatchHandler(None),
+            transaction=None,
             tasks=tasks,
             requests_running_max=1,
         ),

@@ -4,6 +4,7 @@ This file is imported when metrics are first asked for, and the library with it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,34 +16,34 @@ QUANTILES: Final = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999)
 _SECONDS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
+@dataclass(slots=True, eq=False)
 class MetricFamilies:
     """Makes families with the labels that all of a broker have."""
 
-    def __init__(self, cluster: str, broker_id: str, started_s: float) -> None:
-        self._cluster = cluster
-        self._broker_id = broker_id
-        self._started_s = started_s
+    cluster: str
+    broker_id: str
+    started_s: float
 
     def labels(self, **more: str) -> dict[str, str]:
         """The label of the cluster, and others."""
-        return {"cluster": self._cluster, **more}
+        return {"cluster": self.cluster, **more}
 
     def gauge(self, name: str, about: str, value: float) -> Metric:
         """A gauge of the whole broker."""
         family = GaugeMetricFamily(name, about, labels=["cluster"])
-        family.add_metric([self._cluster], value)
+        family.add_metric([self.cluster], value)
         return family
 
     def of_broker(self, name: str, about: str, metric: str, value: float) -> Metric:
         """One that names the broker, and what it is about."""
         family = GaugeMetricFamily(name, about, labels=["broker", "cluster", "metric"])
-        family.add_metric([self._broker_id, self._cluster, metric], value)
+        family.add_metric([self.broker_id, self.cluster, metric], value)
         return family
 
     def counter(self, name: str, about: str, value: float, labels: Mapping[str, str]) -> Metric:
         """What counts since the start."""
         family = CounterMetricFamily(name, about, labels=list(labels))
-        family.add_metric(list(labels.values()), value, created=self._started_s)
+        family.add_metric(list(labels.values()), value, created=self.started_s)
         return family
 
     def summary(
@@ -50,7 +51,7 @@ class MetricFamilies:
     ) -> Metric:
         """Quantiles of how long something took, in ms."""
         family = Metric(name, about, "summary")
-        add_summary(family, histogram, labels, created=self._started_s)
+        add_summary(family, histogram, labels, created=self.started_s)
         return family
 
     def histogram(
@@ -60,7 +61,7 @@ class MetricFamilies:
         family = HistogramMetricFamily(name, about, labels=["cluster"])
         buckets = [(str(each), histogram.up_to(each)) for each in _SECONDS]
         buckets.append(("+Inf", histogram.count))
-        family.add_metric([self._cluster], buckets, sum_value=histogram.total_s)
+        family.add_metric([self.cluster], buckets, sum_value=histogram.total_s)
         if created is not None:
             family.add_sample(f"{name}_created", self.labels(), created)
         return family

@@ -1,6 +1,7 @@
 """SUBSCRIBE and what a consumer says afterwards."""
 
 from collections.abc import Coroutine, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -46,26 +47,17 @@ CUMULATIVE: Final = 1
 _STICKY: Final = 1
 
 
+@dataclass(slots=True, eq=False)
 class ConsumeHandler:
     """Attaches consumers to subscriptions and passes on what they ask for."""
 
-    def __init__(
-        self,
-        registry: TopicRegistry,
-        schemas: TopicSchemas,
-        settings: TopicSettings,
-        *,
-        consumers_max: int = 0,
-        message_ids_at_once_max: int,
-        authorization: ClientAuthorization = OFF,
-    ) -> None:
-        """``consumers_max`` is for one connection; 0 is no limit."""
-        self._message_ids_at_once_max = message_ids_at_once_max
-        self._registry = registry
-        self._schemas = schemas
-        self._settings = settings
-        self._consumers_max = consumers_max
-        self._authorization = authorization
+    registry: TopicRegistry
+    schemas: TopicSchemas
+    settings: TopicSettings
+    _: KW_ONLY
+    consumers_max: int = 0  # Of one connection; 0 is no limit.
+    message_ids_at_once_max: int
+    authorization: ClientAuthorization = OFF
 
     def on_subscribe(
         self, session: Session, command: CommandSubscribe
@@ -75,7 +67,7 @@ class ConsumeHandler:
         if command.consumer_id in session.consumers.open:
             session.reply(replies.success(command.request_id))
             return None
-        opening = session.consumers.begin(command.consumer_id, count_max=self._consumers_max)
+        opening = session.consumers.begin(command.consumer_id, count_max=self.consumers_max)
         return self._subscribe(session, name, command, opening)
 
     async def _subscribe(
@@ -102,7 +94,7 @@ class ConsumeHandler:
             error = NotAllowed("Transactions are not enabled.")
         elif command.ack_type == CUMULATIVE:
             error = _acknowledge_cumulative(opened, command.message_id)
-        elif len(command.message_id) > self._message_ids_at_once_max:
+        elif len(command.message_id) > self.message_ids_at_once_max:
             return self._acknowledge_many(session, opened, command)
         else:
             _acknowledge(opened, command.message_id)
@@ -113,7 +105,7 @@ class ConsumeHandler:
         self, session: Session, opened: OpenConsumer, command: CommandAck
     ) -> None:
         """Acknowledge in parts. A CLOSE_CONSUMER meanwhile undoes nothing of it."""
-        at_once = self._message_ids_at_once_max
+        at_once = self.message_ids_at_once_max
         for start in range(0, len(command.message_id), at_once):
             _acknowledge(opened, command.message_id[start : start + at_once])
             await yield_to_loop()
@@ -132,7 +124,7 @@ class ConsumeHandler:
         opened = session.consumers.open.get(command.consumer_id)
         if opened is None:
             return None
-        if len(command.message_ids) > self._message_ids_at_once_max:
+        if len(command.message_ids) > self.message_ids_at_once_max:
             return self._redeliver_many(opened, command)
         positions = [_position(one) for one in command.message_ids] or None
         opened.subscription.redeliver(opened.consumer, positions, _epoch_of(command))
@@ -143,7 +135,7 @@ class ConsumeHandler:
     ) -> None:
         """Return all entries for redelivery at once, so that keys keep their order."""
         positions: list[Position] = []
-        at_once = self._message_ids_at_once_max
+        at_once = self.message_ids_at_once_max
         for start in range(0, len(command.message_ids), at_once):
             part = command.message_ids[start : start + at_once]
             positions += [_position(one) for one in part]
@@ -228,16 +220,16 @@ class ConsumeHandler:
     async def _attach(
         self, session: Session, name: TopicName, command: CommandSubscribe
     ) -> OpenConsumer:
-        await self._authorization.consume(session, name, command.subscription)
+        await self.authorization.consume(session, name, command.subscription)
         if command.read_compacted and not name.persistent:
             raise NotAllowed("readCompacted only valid on persistent topics")
-        request = _request(command, self._settings.consumer_metadata_bytes_max)
+        request = _request(command, self.settings.consumer_metadata_bytes_max)
         schema = declared(command.schema) if command.HasField("schema") else None
         try:
-            topic = await self._registry.get(name, create=command.force_topic_creation)
+            topic = await self.registry.get(name, create=command.force_topic_creation)
         except TopicNotFound:
             raise TopicNotFound(f"Topic {name} does not exist") from None
-        await self._schemas.check_consumer(topic, schema)
+        await self.schemas.check_consumer(topic, schema)
         subscription, consumer = await topic.subscribe(request, session)
         return OpenConsumer(topic, subscription, consumer)
 

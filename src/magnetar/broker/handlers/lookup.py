@@ -1,6 +1,7 @@
 """LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: where topics are, and which there are."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 
 from magnetar.broker.cluster.lookup import Lookup
@@ -39,28 +40,24 @@ ANSWER_WAIT_S: Final = 30.0  # How long a client may take to read earlier answer
 _DOMAINS: Final = {0: (PERSISTENT,), 1: (NON_PERSISTENT,), 2: DOMAINS}  # By mode.
 
 
+@dataclass(slots=True, eq=False)
 class LookupHandler:
     """Tells clients where topics are, how many partitions they have, and which there are."""
 
-    def __init__(
-        self,
-        resources: Resources,
-        lookup: Lookup,
-        creation: Creation,
-        authorization: ClientAuthorization = OFF,
-    ) -> None:
-        self._resources = resources
-        self._lookup = lookup
-        self._creation = creation
-        self._authorization = authorization
-        self._listing = asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX)
+    resources: Resources
+    lookup: Lookup
+    creation: Creation
+    authorization: ClientAuthorization = OFF
+    _listing: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX), init=False
+    )
 
     async def on_lookup(self, session: Session, command: CommandLookupTopic) -> None:
         name = topic_name(command.topic)
         if command.advertised_listener_name:
             raise NotReady(f"the broker do not have {command.advertised_listener_name} listener")
-        await self._authorization.lookup(session, name)
-        found = await self._lookup.find(name)
+        await self.authorization.lookup(session, name)
+        found = await self.lookup.find(name)
         session.reply(
             replies.lookup_connect(
                 command.request_id,
@@ -74,10 +71,10 @@ class LookupHandler:
         self, session: Session, command: CommandPartitionedTopicMetadata
     ) -> None:
         name = topic_name(command.topic)
-        await self._authorization.partitions(session, name)
+        await self.authorization.partitions(session, name)
         create = command.metadata_auto_creation_enabled
         try:
-            partitions = await self._creation.partitions(name, create=create)
+            partitions = await self.creation.partitions(name, create=create)
         except NamespaceNotFound as error:
             raise TopicNotFound(str(error) if create else "") from None
         except TopicNotFound:
@@ -91,7 +88,7 @@ class LookupHandler:
             namespace = NamespaceName.parse(command.namespace)
         except InvalidName as error:
             raise UnexpectedCommand(f"GET_TOPICS_OF_NAMESPACE: {error}") from None
-        await self._authorization.list_topics(session, namespace)
+        await self.authorization.list_topics(session, namespace)
         while True:
             if not await _writable(session):
                 return
@@ -105,7 +102,7 @@ class LookupHandler:
     ) -> bytes:
         found: list[TopicName] = []
         for domain in _DOMAINS[command.mode]:
-            every = await self._resources.topics(namespace, domain)
+            every = await self.resources.topics(namespace, domain)
             found += [topic for topic in every if not is_system_topic(topic)]
         filtered = False
         if command.HasField("topics_pattern"):

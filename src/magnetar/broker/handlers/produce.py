@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from magnetar.broker.attachments import Opening
@@ -36,26 +37,17 @@ from .names import topic_name
 TRANSACTIONS_OFF: Final = NotAllowed("Transactions are not enabled.")
 
 
+@dataclass(slots=True, eq=False)
 class ProduceHandler:
     """Attaches producers to topics and hands them their sends."""
 
-    def __init__(
-        self,
-        registry: TopicRegistry,
-        schemas: TopicSchemas,
-        *,
-        tasks: Tasks,
-        producers_max: int = 0,
-        transactions: bool = False,
-        authorization: ClientAuthorization = OFF,
-    ) -> None:
-        """``producers_max`` is for one connection; 0 is no limit."""
-        self._transactions = transactions
-        self._registry = registry
-        self._schemas = schemas
-        self._producers_max = producers_max
-        self._authorization = authorization
-        self._tasks = tasks
+    registry: TopicRegistry
+    schemas: TopicSchemas
+    _: KW_ONLY
+    tasks: Tasks
+    producers_max: int = 0  # Of one connection; 0 is no limit.
+    transactions: bool = False
+    authorization: ClientAuthorization = OFF
 
     def on_producer(
         self, session: Session, command: CommandProducer
@@ -67,7 +59,7 @@ class ProduceHandler:
         if present is not None:
             session.reply(_success(command, present))
             return None
-        opening = session.producers.begin(producer_id, count_max=self._producers_max)
+        opening = session.producers.begin(producer_id, count_max=self.producers_max)
         if _mode(command) is ProducerAccessMode.WAIT_FOR_EXCLUSIVE:
             return self._open_in_turn(session, name, command, opening)
         attach = self._attach(session, name, command, SHARED_ACCESS.waits)
@@ -110,7 +102,7 @@ class ProduceHandler:
             return None
 
         attach = self._attach(session, name, command, waits)
-        work = self._tasks.spawn("producer", finish())
+        work = self.tasks.spawn("producer", finish())
         await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
         if work.done() and not work.cancelled() and (error := work.result()) is not None:
             raise error
@@ -120,7 +112,7 @@ class ProduceHandler:
         producer = session.producers.open.get(run.producer_id)
         if producer is None:
             self._check_late(session, run.producer_id)
-        elif run.transaction is not None and not self._transactions:
+        elif run.transaction is not None and not self.transactions:
             for sequence_id in run.sequences:
                 error = replies.send_error(run.producer_id, sequence_id, TRANSACTIONS_OFF)
                 session.reply(error)
@@ -157,12 +149,12 @@ class ProduceHandler:
         command: CommandProducer,
         waits: Callable[[ExclusiveClaim], None],
     ) -> Producer:
-        await self._authorization.produce(session, name, command.initial_subscription_name)
-        if command.txn_enabled and not self._transactions:
+        await self.authorization.produce(session, name, command.initial_subscription_name)
+        if command.txn_enabled and not self.transactions:
             raise TRANSACTIONS_OFF
         schema = declared(command.schema) if command.HasField("schema") else None
-        topic = await self._registry.get(name, create=True)
-        version = await self._schemas.of_producer(name, schema)
+        topic = await self.registry.get(name, create=True)
+        version = await self.schemas.of_producer(name, schema)
         producer = await topic.attach_producer(
             session,
             command.producer_id,

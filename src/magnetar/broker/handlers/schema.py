@@ -1,5 +1,7 @@
 """GET_SCHEMA, GET_OR_CREATE_SCHEMA."""
 
+from dataclasses import KW_ONLY, dataclass
+
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
@@ -15,26 +17,20 @@ from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 
 
+@dataclass(slots=True, eq=False)
 class SchemaHandler:
     """Tells clients the schemas of topics, and adds theirs."""
 
-    def __init__(
-        self,
-        topics: TopicRegistry,
-        registry: SchemaRegistry,
-        schemas: TopicSchemas,
-        *,
-        authorization: ClientAuthorization = OFF,
-    ) -> None:
-        self._topics = topics
-        self._registry = registry
-        self._schemas = schemas
-        self._authorization = authorization
+    topics: TopicRegistry
+    registry: SchemaRegistry
+    schemas: TopicSchemas
+    _: KW_ONLY
+    authorization: ClientAuthorization = OFF
 
     async def on_get_schema(self, session: Session, command: CommandGetSchema) -> None:
         """Answer with one version, or the latest, which may say that there is none any more."""
         name = TopicName.parse(command.topic)
-        await self._authorization.lookup(session, name, "GetSchema")
+        await self.authorization.lookup(session, name, "GetSchema")
         try:
             found = await self._find(name, command)
         except SchemaNotFound:
@@ -60,20 +56,20 @@ class SchemaHandler:
         SUBSCRIBE make a schema of them.
         """
         name = topic_name(command.topic)
-        await self._authorization.add_schema(session, name)
+        await self.authorization.add_schema(session, name)
         schema = declared(command.schema)
         try:
-            await self._topics.get(name, create=False)
+            await self.topics.get(name, create=False)
         except TopicNotFound:
             raise TopicNotFound(f"Topic not found {command.topic}") from None
         sent = None if schema.type is SchemaType.NONE else schema
-        number = await self._schemas.of_producer(name, sent)
+        number = await self.schemas.of_producer(name, sent)
         session.reply(replies.get_or_create_schema(command.request_id, version_bytes(number)))
 
     async def _find(self, name: TopicName, command: CommandGetSchema) -> SchemaVersion:
         if command.HasField("schema_version"):
-            return await self._registry.version(name, version_number(command.schema_version))
-        found = await self._registry.latest(name)
+            return await self.registry.version(name, version_number(command.schema_version))
+        found = await self.registry.latest(name)
         if found is None:
             raise SchemaNotFound(f"{name} has no schema")
         return found

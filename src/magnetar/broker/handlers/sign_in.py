@@ -1,7 +1,7 @@
 """Who the client of a connection is: found out before CONNECTED, and again when that ends."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from magnetar.auth.authentication import Authentication
@@ -30,36 +30,30 @@ class CredentialExpiry:
     challenged: bool = False  # It was asked, and did not answer yet.
 
 
+@dataclass(slots=True, eq=False)
 class SignIn:
     """Finds out who clients are."""
 
-    def __init__(
-        self,
-        authentication: Authentication,
-        clock: Clock,
-        *,
-        proxies: ProxyRules,
-        original_credentials: bool = False,
-    ) -> None:
-        """``original_credentials``: those that a proxy passes on are checked, too."""
-        self._authentication = authentication
-        self._clock = clock
-        self._proxies = proxies
-        self._original_credentials = original_credentials
-        self._ending: dict[Session, CredentialExpiry] = {}  # Of open connections.
+    authentication: Authentication
+    clock: Clock
+    _: KW_ONLY
+    proxies: ProxyRules
+    original_credentials: bool = False  # Those that a proxy passes on are checked, too.
+    _ending: dict[Session, CredentialExpiry] = field(default_factory=dict, init=False)
+    """Of open connections."""
 
     async def connect(self, session: Session, command: CommandConnect) -> None:
         """Give the session its role. Raises NotAuthenticated and NotAuthorized, or NotReady."""
         shown = _shown(session, command)
-        identity = own = await self._authentication.authenticate(shown)
+        identity = own = await self.authentication.authenticate(shown)
         original = command.original_principal
-        of_original = bool(original and self._original_credentials)
+        of_original = bool(original and self.original_credentials)
         if of_original:
             shown = _shown_to_proxy(command)
-            identity = await self._authentication.authenticate(shown)
+            identity = await self.authentication.authenticate(shown)
             original = identity.role
-        principal = self._proxies.principal(own.role, original)
-        if command.proxy_version and self._proxies.strict and not principal.proxy_role:
+        principal = self.proxies.principal(own.role, original)
+        if command.proxy_version and self.proxies.strict and not principal.proxy_role:
             raise NotAuthorized(NOT_A_PROXY)
         session.role, session.proxy_role = principal
         log.info(
@@ -85,7 +79,7 @@ class SignIn:
             raise NotAuthenticated("nobody asked for new credentials")
         certificate = None if ending.of_original else session.certificate
         shown = Credentials(ending.method, data, certificate)
-        identity = await self._authentication.authenticate(shown)
+        identity = await self.authentication.authenticate(shown)
         if identity.role != session.role:
             raise NotAuthenticated("new credentials must be of the same role")
         log.info("connection.refreshed address=%s role=%s", session.address, session.role)
@@ -100,14 +94,14 @@ class SignIn:
         """Log that a client was not let in, and why."""
         if not method and (ending := self._ending.get(session)) is not None:
             method = ending.method
-        self._authentication.note_refused(method, session.address.rpartition(":")[0], error)
+        self.authentication.note_refused(method, session.address.rpartition(":")[0], error)
 
     async def keep_fresh(self, interval_s: float) -> None:
         """Ask for new credentials, for ever, where the old ones ended."""
         while True:
-            await self._clock.sleep(interval_s)
-            self._authentication.renew()
-            now_ms = self._clock.wall_ms()
+            await self.clock.sleep(interval_s)
+            self.authentication.renew()
+            now_ms = self.clock.wall_ms()
             for session, ending in list(self._ending.items()):
                 if ending.expires_at_ms < now_ms:
                     self._ask(session, ending)

@@ -1,6 +1,7 @@
 """WATCH_TOPIC_LIST: tells a client which topics of a namespace come and go."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX
@@ -25,28 +26,23 @@ from .topic_patterns import TopicPattern
 WATCHERS_MAX: Final = 1_000  # Of one connection.
 
 
+@dataclass(slots=True, eq=False)
 class TopicWatchHandler:
     """Begins and ends the watchers of clients."""
 
-    def __init__(
-        self,
-        watches: TopicWatches,
-        *,
-        enabled: bool = True,
-        authorization: ClientAuthorization = OFF,
-    ) -> None:
-        self._watches = watches
-        self._enabled = enabled
-        self._authorization = authorization
+    watches: TopicWatches
+    _: KW_ONLY
+    enabled: bool = True
+    authorization: ClientAuthorization = OFF
 
     async def on_watch(self, session: Session, command: CommandWatchTopicList) -> None:
-        if not self._enabled:
+        if not self.enabled:
             raise NotAllowed("Topic list watchers are off (enableBrokerTopicListWatcher=false)")
         try:
             namespace = NamespaceName.parse(command.namespace)
         except InvalidName as error:
             raise UnexpectedCommand(f"WATCH_TOPIC_LIST: {error}") from None
-        await self._authorization.watch_topics(session, namespace)
+        await self.authorization.watch_topics(session, namespace)
         pattern = _pattern(command.topics_pattern)
         if session.watchers is None:
             session.watchers = {}
@@ -56,12 +52,12 @@ class TopicWatchHandler:
         watcher = _Watcher(session, command.watcher_id, namespace, pattern)
         session.watchers[command.watcher_id] = watcher
         try:
-            watcher.topics = await self._watches.begin(namespace, watcher.changed)
+            watcher.topics = await self.watches.begin(namespace, watcher.changed)
         except BaseException:
             if session.watchers.get(command.watcher_id) is watcher:
                 del session.watchers[command.watcher_id]
             raise
-        watcher.watches = self._watches
+        watcher.watches = self.watches
         if watcher.ended:
             watcher.end()
             raise NotReady(f"watcher {command.watcher_id} was ended before it had begun")

@@ -1,6 +1,7 @@
 """Where a consumer's subscription is in the log of one topic: asked of the broker, and moved."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from magnetar.client.connections.attachment import Attachment
@@ -13,52 +14,41 @@ from magnetar.wire.frames import Frame
 from .read_position import Start, entry_of
 
 
+@dataclass(slots=True, eq=False)
 class Positions:
     """The requests of one consumer. All raise TimedOut or the broker's error."""
 
-    def __init__(
-        self,
-        consumer_id: int,
-        partition: int,
-        attachment: Attachment,
-        timeout_s: float,
-        *,
-        leave: Callable[[], None],
-        begin_at: Callable[[Start, int | None], None],
-    ) -> None:
-        """``leave`` is called before a seek, ``begin_at`` when the broker has sought.
-
-        It gets where to begin, and for a seek by time that time in milliseconds.
-        """
-        self._id = consumer_id
-        self._partition = partition
-        self._attachment = attachment
-        self._timeout_s = timeout_s
-        self._leave = leave
-        self._begin_at = begin_at
+    consumer_id: int
+    partition: int
+    attachment: Attachment
+    timeout_s: float
+    _: KW_ONLY
+    leave: Callable[[], None]  # It is called before a seek.
+    begin_at: Callable[[Start, int | None], None]
+    """The broker has sought: where to begin, and for a seek by time that time in milliseconds."""
 
     async def ask(self, build: Callable[[int], bytes]) -> Frame:
         """Send a request, again when the connection is lost; return the answer."""
 
         def request(connection: Connection) -> Awaitable[Frame]:
-            return connection.request(build, self._timeout_s)
+            return connection.request(build, self.timeout_s)
 
-        return await self._attachment.ask(request, self._timeout_s)
+        return await self.attachment.ask(request, self.timeout_s)
 
     async def last(self) -> tuple[MessageId | None, Position]:
         """The topic's last message, if it has one, and the subscription's mark-delete position."""
-        answer = await self.ask(partial(requests.last_message_id, self._id))
+        answer = await self.ask(partial(requests.last_message_id, self.consumer_id))
         found = answer.command.getLastMessageIdResponse
         mark = position_of(found.consumer_mark_delete_position)
         last = position_of(found.last_message_id)
         if last.entry_id < 0:
             return None, mark
         index = found.last_message_id.batch_index  # The last message is the last one of its batch.
-        return MessageId(*last, self._partition, index, index + 1), mark
+        return MessageId(*last, self.partition, index, index + 1), mark
 
     async def backlog(self) -> int:
         """How many entries the subscription has not acknowledged, as the broker counts them."""
-        answer = await self.ask(partial(requests.consumer_stats, self._id))
+        answer = await self.ask(partial(requests.consumer_stats, self.consumer_id))
         found = answer.command.consumerStatsResponse
         if found.HasField("error_code"):
             raise from_code(found.error_code, found.error_message)
@@ -67,12 +57,14 @@ class Positions:
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
         """Begin at a message."""
         start = Start(message_id, inclusive=inclusive)
-        await self._move(partial(requests.seek, self._id, message_id=entry_of(start)), start, None)
+        await self._move(
+            partial(requests.seek, self.consumer_id, message_id=entry_of(start)), start, None
+        )
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Begin at the first message published at or after a time."""
         await self._move(
-            partial(requests.seek, self._id, publish_time_ms=publish_time_ms),
+            partial(requests.seek, self.consumer_id, publish_time_ms=publish_time_ms),
             Start(EARLIEST_MESSAGE, inclusive=True),
             publish_time_ms,
         )
@@ -87,13 +79,13 @@ class Positions:
         """Seek. The broker detaches the consumer for it; it is attached again at the new place."""
 
         async def move(connection: Connection) -> None:
-            self._attachment.hold()
+            self.attachment.hold()
             try:
-                await connection.request(build, self._timeout_s)
-                self._begin_at(start, time_ms)
+                await connection.request(build, self.timeout_s)
+                self.begin_at(start, time_ms)
             finally:
-                self._attachment.release()
-            await self._attachment.attached()
+                self.attachment.release()
+            await self.attachment.attached()
 
-        self._leave()
-        await self._attachment.ask(move, self._timeout_s)
+        self.leave()
+        await self.attachment.ask(move, self.timeout_s)

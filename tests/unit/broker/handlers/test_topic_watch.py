@@ -124,7 +124,7 @@ async def test_a_connection_has_so_many_watchers(peer, monkeypatch):
 async def test_watchers_go_with_their_connection(broker, peer, other):
     await watch(peer)
     table = broker.broker._table
-    watches = table._rows[pb.BaseCommand.WATCH_TOPIC_LIST].method.__self__._watches
+    watches = table._rows[pb.BaseCommand.WATCH_TOPIC_LIST].method.__self__.watches
     assert watches._namespaces
     peer.wire.close()
     await until(lambda: not watches._namespaces)

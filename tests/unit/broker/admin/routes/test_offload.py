@@ -92,7 +92,7 @@ NONE_LEFT = {
 async def test_ledgers_are_offloaded_by_hand(world):
     await world.publish(NAME, 1)
     topic = await world.topic(NAME)
-    topic.ledger._offloader = MemoryOffloader()
+    topic.ledger._context.offloader = MemoryOffloader()
     path = f"{ALL}/x/offload"
     assert (await world.ask("GET", path)).json == {
         "status": "NOT_RUN",
@@ -106,7 +106,7 @@ async def test_ledgers_are_offloaded_by_hand(world):
     await until(lambda: topic.policies.offload is not None)
     first = topic.last_position.ledger_id
     await topic.ledger._writer.end_ledger()
-    topic.ledger._offloader.written.close()
+    topic.ledger._context.offloader.written.close()
     assert (await world.ask("PUT", path, {"ledgerId": 99, "entryId": 0})).status == 204
     again = await world.ask("PUT", path, {"ledgerId": 99, "entryId": 0})
     assert (again.status, again.reason) == (409, "Offload already in progress")
@@ -115,7 +115,7 @@ async def test_ledgers_are_offloaded_by_hand(world):
         "lastError": "",
         **NONE_LEFT,
     }
-    topic.ledger._offloader.written.open()
+    topic.ledger._context.offloader.written.open()
     await until(lambda: not topic.offload.running)
     status = (await world.ask("GET", path)).json
     assert (status["status"], status["lastError"]) == ("SUCCESS", "")
