@@ -113,7 +113,7 @@ def _status_table(run, name: str) -> str:
         (["get", "--fqfn", "a/b"], 2, "--fqfn has to be tenant/namespace/name"),
         (["get", "--fqfn", "a/b/c", "--name", "c"], 2, "say either --fqfn or"),
         (["get", "--name", "absent"], 1, "Function absent doesn't exist (404 Not Found"),
-        (["create", "--user-config", "{"], 2, "--user-config is no JSON"),
+        (["create", "--user-config", "{"], 2, "'{' has to be JSON"),
         (["create", "--classname", "f", "--inputs", "a"], 1, "py is missing: give the file"),
         (
             ["create", "--classname", "f", "--inputs", "a", "--py", "no.py"],

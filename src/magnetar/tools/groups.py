@@ -21,6 +21,16 @@ def with_options(*options: Callable[[F], F]) -> Callable[[F], F]:
     return given
 
 
+def given_as(parameter: click.Parameter) -> Callable[[F], F]:
+    """Gives a command an option that is made already."""
+
+    def given(command: F) -> F:
+        vars(command).setdefault("__click_params__", []).append(parameter)  # As click.option does.
+        return command
+
+    return given
+
+
 class Lazy(NamedTuple):
     """Where a command is, and what ``--help`` says of it without importing it."""
 

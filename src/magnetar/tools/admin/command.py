@@ -112,7 +112,7 @@ def command_of(verb: Verb, words: str) -> click.Command:
     """The command of a row; ``words`` are those that stand before its options."""
     if verb.refused:
         return _refusing(verb.name, f"{words}: {verb.refused}", verb.about, verb.params)
-    params = [_parameter(param) for param in verb.params]
+    params = [parameter(param) for param in verb.params]
     taken = {name for param in params for name in param.opts}
     output = output_parameter()
     output.opts = [name for name in output.opts if name not in taken]
@@ -176,7 +176,8 @@ def _example(verb: Verb) -> str:
     return " ".join(words)
 
 
-def _parameter(param: Param) -> click.Parameter:
+def parameter(param: Param) -> click.Parameter:
+    """An argument or an option as click has it."""
     about = param.about
     if param.argument:
         name = param.names[0]
@@ -187,6 +188,9 @@ def _parameter(param: Param) -> click.Parameter:
         return click.Option(names, is_flag=True, help=about)
     if param.default is not None and not isinstance(param.default, dict | list):
         about += f" [{param.default}]"
+    bare: dict[str, Any] = {}
+    if param.value is not None:
+        bare = {"is_flag": False, "flag_value": str(param.value).lower()}
     return click.Option(
         names,
         type=_Read(param.kind),
@@ -194,6 +198,7 @@ def _parameter(param: Param) -> click.Parameter:
         multiple=param.several,
         help=about,
         metavar=param.kind.name.partition("|")[0] if "|" in param.kind.name else param.kind.name,
+        **bare,
     )
 
 
@@ -268,7 +273,7 @@ def _refusing(name: str, why: str, about: str, params: tuple[Param, ...] = ()) -
 
     rest = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    optional = [_parameter(replace(one, required=False)) for one in params if not one.argument]
+    optional = [parameter(replace(one, required=False)) for one in params if not one.argument]
     return click.Command(
         name,
         params=[rest, *optional],

@@ -48,6 +48,11 @@ def verbs_of(group: str) -> tuple[Verb, ...]:
     return tuple(found)
 
 
+def options(name: str) -> tuple[Param, ...]:
+    """The options that all groups can name so."""
+    return _shared()[name]
+
+
 @dataclass(slots=True)
 class _Row:
     """A line of a verb, a policy or a set of options, and the options below it."""
@@ -127,6 +132,7 @@ def _older_verbs() -> Iterator[Verb]:
             yield replace(plain, hidden=True, paths=(), also=also)
 
 
+@cache
 def _shared() -> Options:
     return _rows(_sections()[_SHARED].lines, {})[1]
 
@@ -235,7 +241,7 @@ def _param(columns: list[str]) -> tuple[str, Param]:
         required=argument or "required" in more,
         default=default,
         several="several" in more,
-        value=json.loads(more.get("value", "true")) if flag else None,
+        value=json.loads(more.get("value", "true")) if flag or "value" in more else None,
     )
     longest = max((name.lstrip("-") for name in found.names), key=len)
     return known if colon else longest, found

@@ -26,7 +26,7 @@ class Param:
     default: object = None
     several: bool = False
     value: object = None
-    """Of a flag: what it says."""
+    """What it says where it stands without one: a flag does, and what need not have one."""
 
     @property
     def name(self) -> str:

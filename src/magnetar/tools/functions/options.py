@@ -1,6 +1,5 @@
 """The options of ``magnetar functions``, by pulsar-admin's names, and what they say."""
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -8,12 +7,13 @@ from typing import Any, Final, TypeVar
 import click
 
 from magnetar.errors import InvalidValue, MagnetarError, NotReady
-from magnetar.functions.config import PUBLIC, BatchBuilder, LogLevel, ProcessingGuarantees
-from magnetar.tools.groups import with_options
+from magnetar.functions.config import PUBLIC
+from magnetar.tools.admin.command import parameter
+from magnetar.tools.admin.table import options
+from magnetar.tools.groups import given_as, with_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_JSON: Final = "as JSON"
 _COMPLETION_TIMEOUT_S: Final = 1.0
 
 
@@ -59,142 +59,16 @@ def instance(command: F) -> F:
     return click.option("--instance-id", type=int, help="One instance. [all]")(command)
 
 
-# Option, key of the configuration, type, help. Lists have commas between.
-_TEXTS: Final = (
-    ("--classname", "className", "The class, as module.Class, or a module with process(input)."),
-    ("--py", "py", "The Python file, wheel or zip with the code, or its URL."),
-    ("--jar", "jar", "Not done: functions are written in Python."),
-    ("--go", "go", "Not done: functions are written in Python."),
-    ("--topics-pattern", "topicsPattern", "A regular expression over input topics."),
-    ("--log-topic", "logTopic", "Where the function's log lines go."),
-    ("--output-serde-classname", "outputSerdeClassName", "The serde of the output."),
-    ("--subs-name", "subName", "The subscription on the inputs. [tenant/namespace/name]"),
-    ("--dead-letter-topic", "deadLetterTopic", "Where messages go that failed too often."),
-    ("--runtime-flags", "runtimeFlags", "Not done."),
-    ("--custom-runtime-options", "customRuntimeOptions", "Not done."),
-    ("--function-type", "functionType", "Not done: there are no built-in functions."),
-    ("--input-type-class-name", "inputTypeClassName", "The class of the inputs' records."),
-    ("--output-type-class-name", "outputTypeClassName", "The class of the outputs' records."),
-)
-_NUMBERS: Final = (
-    ("--parallelism", "parallelism", "How many instances."),
-    ("--timeout-ms", "timeoutMs", "When a message that failed comes again."),
-    ("--max-message-retries", "maxMessageRetries", "How often a failed message is tried again."),
-)
-_JSONS: Final = (
-    ("--user-config", "userConfig", "What context.get_user_config_value reads"),
-    ("--secrets", "secrets", "What context.get_secret reads"),
-    ("--custom-serde-inputs", "customSerdeInputs", "Input topics and their serdes"),
-    ("--custom-schema-inputs", "customSchemaInputs", "Input topics and their schemas"),
-    ("--custom-schema-outputs", "customSchemaOutputs", "Not done"),
-    ("--input-specs", "inputSpecs", "Input topics, and how each is read"),
-    ("--producer-config", "producerConfig", "How the output is written"),
-)
-_TRUTHS: Final = (
-    ("--retain-ordering", "retainOrdering", "Process messages in order."),
-    ("--retain-key-ordering", "retainKeyOrdering", "Process messages of a key in order."),
-    ("--auto-ack", "autoAck", "Acknowledge by itself; false is MANUAL."),
-    ("--cleanup-subscription", "cleanupSubscription", "Delete the subscription with it."),
-    (
-        "--forward-source-message-property",
-        "forwardSourceMessageProperty",
-        "Give outputs the properties of their inputs.",
-    ),
-    ("--skip-to-latest", "skipToLatest", "Not done."),
-)
-_WORDS: Final = (
-    (
-        "--processing-guarantees",
-        "processingGuarantees",
-        list(ProcessingGuarantees),
-        "How often a message counts after a crash.",
-    ),
-    ("--subs-position", "subscriptionPosition", ["Latest", "Earliest"], "Where it begins."),
-    ("--batch-builder", "batchBuilder", list(BatchBuilder), "How outputs are put into batches."),
-    ("--log-level", "logLevel", list(LogLevel), "Which of its log lines are kept."),
-)
-_WINDOW: Final = (
-    ("--window-length-count", "windowLengthCount", "Messages of a window."),
-    ("--window-length-duration-ms", "windowLengthDurationMs", "How long a window is."),
-    ("--sliding-interval-count", "slidingIntervalCount", "Messages from window to window."),
-    ("--sliding-interval-duration-ms", "slidingIntervalDurationMs", "Time between windows."),
-)
-_RESOURCES: Final = (("--cpu", "cpu", float), ("--ram", "ram", int), ("--disk", "disk", int))
-
-
-# What an option was called before, which pulsar-admin takes still: the key itself.
-_OLDER: Final = frozenset(
-    [
-        "className",
-        "topicsPattern",
-        "logTopic",
-        "customSerdeInputs",
-        "outputSerdeClassName",
-        "processingGuarantees",
-        "userConfig",
-        "retainOrdering",
-        "windowLengthCount",
-        "windowLengthDurationMs",
-        "slidingIntervalCount",
-        "slidingIntervalDurationMs",
-        "autoAck",
-        "timeoutMs",
-    ]
-)
-
-
-def _older(key: str) -> list[str]:
-    return [f"--{key}"] if key in _OLDER else []
-
-
-def _variable(option: str) -> str:
-    return option.removeprefix("--").replace("-", "_")
-
-
 def configured(command: F) -> F:
     """Everything that a function's configuration may say."""
-    options = [
-        click.option(
-            "--function-config-file",
-            "--functionConfigFile",
-            type=click.Path(path_type=Path),
-            help="YAML.",
-        ),
-        click.option("-i", "--inputs", help="Input topics, with commas between."),
-        click.option("-o", "--output", help="The output topic."),
-        click.option("-st", "--schema-type", help="The schema of the output."),
-        *(click.option(option, *_older(key), help=about) for option, key, about in _TEXTS),
-        *(
-            click.option(option, *_older(key), type=int, help=about)
-            for option, key, about in _NUMBERS
-        ),
-        *(
-            click.option(option, *_older(key), help=f"{about}, {_JSON}.")
-            for option, key, about in _JSONS
-        ),
-        *(
-            click.option(
-                option,
-                *_older(key),
-                type=bool,
-                is_flag=False,
-                flag_value=True,
-                default=None,
-                help=about,
-            )
-            for option, key, about in _TRUTHS
-        ),
-        *(
-            click.option(option, *_older(key), type=click.Choice(words), help=about)
-            for option, key, words, about in _WORDS
-        ),
-        *(
-            click.option(option, *_older(key), type=int, help=about)
-            for option, key, about in _WINDOW
-        ),
-        *(click.option(option, type=kind, help="No effect.") for option, _, kind in _RESOURCES),
-    ]
-    return named(with_options(*options)(command))
+    file = click.option(
+        "--function-config-file",
+        "--functionConfigFile",
+        type=click.Path(path_type=Path),
+        help="YAML.",
+    )
+    taken = [given_as(parameter(param)) for param in options("@function")]
+    return named(with_options(file, *taken)(command))
 
 
 def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,21 +81,11 @@ def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["fqfn"] is not None and (given["tenant"] or given["namespace"] or given["name"]):
         raise click.UsageError("say either --fqfn or --tenant, --namespace and --name")
     said: dict[str, Any] = {key: given[key] for key in ("fqfn", "tenant", "namespace", "name")}
-    said["output"] = given["output"]
-    said["outputSchemaType"] = given["schema_type"]
-    for option, key, *_ in (*_TEXTS, *_NUMBERS, *_TRUTHS, *_WORDS):
-        said[key] = given[_variable(option)]
-    for option, key, _ in _JSONS:
-        text = given[_variable(option)]
-        said[key] = None if text is None else _json(option, text)
-    if given["inputs"] is not None:
-        said["inputs"] = [topic.strip() for topic in given["inputs"].split(",") if topic.strip()]
-    for key, options in (("windowConfig", _WINDOW), ("resources", _RESOURCES)):
-        found = {name: given[_variable(option)] for option, name, _ in options}
-        found = {name: value for name, value in found.items() if value is not None}
-        if found:
-            said[key] = {**whole.get(key, {}), **found}
-    whole.update({key: value for key, value in said.items() if value is not None})
+    said |= {param.to: given[param.name] for param in options("@function")}
+    for key, value in said.items():
+        group, dot, inner = key.partition(".")
+        if value is not None:
+            whole[group] = {**whole.get(group, {}), inner: value} if dot else value
     if file is not None and isinstance(whole.get("py"), str):
         whole["py"] = _beside(file, whole["py"])
     return whole
@@ -243,13 +107,6 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidValue(f"--function-config-file {file} has no keys: see docs/functions.md")
     return found
-
-
-def _json(option: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise click.UsageError(f"{option} is no JSON: {error}") from error
 
 
 def _beside(file: Path, py: str) -> str:
