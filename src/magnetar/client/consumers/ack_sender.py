@@ -1,4 +1,9 @@
-"""Takes acknowledgements from the application, and sends them to the broker in groups."""
+"""Takes acknowledgements from the application, and sends them to the broker in groups.
+
+A group leaves when it has ``ack_group_max`` entries, or ``ack_group_time_s`` after its first; what
+was not sent when a connection is lost leaves on the next one. With ``ack_receipts`` the broker
+answers each command, and an acknowledgement returns once it is answered.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,10 @@
-"""Asks for entries again when their time has come: refused, or not acknowledged in time."""
+"""Asks for entries again when their time has come: refused, or not acknowledged in time.
+
+The broker redelivers what a consumer asks for. A negative acknowledgement asks after a delay, and
+``ack_timeout_s`` asks for what the application took and did not acknowledge. Both are one timer
+wheel of entries, whose ticks are coarse, so that what is due at about the same time is asked for in
+one command. An acknowledgement takes the entry off the wheel.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final

@@ -1,4 +1,10 @@
-"""One topic's part of a consumer or reader: its subscription, and what the broker is asked."""
+"""One topic's part of a consumer or reader: its subscription, and what the broker is asked.
+
+Its attachment subscribes again after a lost connection. Then the broker delivers all that is not
+acknowledged once more, so what waits in the queue is dropped, permits begin anew, and messages that
+the application has acknowledged meanwhile are left out. A reader, whose progress no broker keeps,
+subscribes where the application has got to.
+"""
 
 import asyncio
 import logging

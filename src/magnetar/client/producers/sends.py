@@ -1,5 +1,9 @@
 """The sends of one producer: they are encoded, written and answered, and flushes wait for them.
 
+A send is one entry: a message, a batch, or a chunk of a large message. It stays here until its
+receipt comes, and is written again after a reconnection, in the same order and with the same
+sequence ids, by which the broker knows what it has stored already. Receipts come in that order.
+
 One timer runs while there is a send that may be given up: for the deadline of the oldest.
 """
 

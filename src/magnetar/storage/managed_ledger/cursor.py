@@ -1,4 +1,11 @@
-"""A cursor: what is acknowledged in a log, and saved where the cursor is durable."""
+"""A cursor: what is acknowledged in a log, and saved where the cursor is durable.
+
+Acknowledgements change memory only (``AckSet``: a mark, ranges beyond it, bits of batches). A
+durable cursor that changed is saved a moment later, together with others (``CursorSaver``), so a
+crash takes back the newest acknowledgements, and their entries are delivered again: at least once.
+What must not be taken back, as by a seek, waits for its save. A record has so many ranges at most;
+what it leaves out is delivered again after a restart.
+"""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Sized

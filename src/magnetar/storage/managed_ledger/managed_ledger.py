@@ -1,4 +1,19 @@
-"""A managed ledger: an endless log made of ledgers, and the cursors in it."""
+"""A managed ledger: an endless log made of ledgers, and the cursors in it.
+
+A ledger is append-only, has one writer and ends. The log appends to its last one, and begins
+another when that is large, old or failed; one that ended is *sealed*, and never changes. A position
+is a ledger's id and an entry's number in it, so positions ascend, with gaps where ledgers change.
+
+One record in the metadata store lists the ledgers. Who changes it owns the log: a change that finds
+another version means that another broker took the log over, and this one is *fenced*: it takes no
+more appends. A failed append fences it as well, since the entry may be durable or not;
+opened again, the log is what its ledgers hold.
+
+A cursor is a reader whose progress is kept: a mark-delete position and acknowledged ranges beyond
+it. Ledgers that every durable cursor has acknowledged, and no retention keeps, are trimmed. The
+parts are ``LogWriter`` (appends), ``LogReader`` (reads and caches), ``LogCursors``, ``LogTrimmer``
+and ``LedgerList`` (the record, and who owns it); this file is what they are to others.
+"""
 
 import asyncio
 import contextlib

@@ -1,8 +1,16 @@
 """Loop 2: what was published to one topic goes into its log, and is answered when it is durable.
 
-Everything that waits is appended at once. When the log answers, what came meanwhile is appended,
-the producers are answered, and then the subscriptions are woken. What the broker appends itself,
-such as the markers of transactions, goes the same way.
+Runs wait in an inbox. At the end of the iteration in which the first of them came, the inbox is
+appended as one list, however many producers it is from. While an append is not answered, a few
+entries wait for its answer, and ``AHEAD_MIN`` or more are appended behind it. Answers come in the
+order of appends. When one comes, what arrived meanwhile is appended, the producers are answered,
+and then the subscriptions are woken.
+
+Some sends are not stored: duplicates, or those that an observer refuses. They are answered in turn,
+once all that was taken before them is durable: a duplicate of a send whose append fails is not
+stored either. After a failed append nothing is known of what follows it, so all that waits is
+refused, the writer takes no more, and the topic is closed, and opened again when a client returns.
+What the broker appends itself, such as the markers of transactions, goes the same way.
 """
 
 import asyncio
