@@ -30,8 +30,8 @@ docs: $(READY)   ## the documents as a site in build/site, with a reference; no 
 test: $(READY)   ## all tests, in two processes a core; ARGS="-n 0 tests/..." runs some in one
 	$(PY) -m pytest -n auto $(ARGS)
 
-test-fast: $(READY)  ## unit tests, contracts, scenarios and the order of the tree: for while you work
-	$(PY) -m pytest -n 2 tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)
+test-fast: $(READY)  ## under a minute: unit, contract, scenarios, architecture, without the slow ones
+	EXAMPLES=20 $(PY) -m pytest -n logical -m "not slow" tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)
 
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
 	@if $(PY) -m bench.pulsar_standalone; then \
@@ -112,7 +112,8 @@ schemathesis: $(READY)  ## many requests for every operation of the OpenAPI docu
 
 fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)
-	$(if $(ARGS),,INNER_EXAMPLES=4000 $(PY) -m pytest tests/properties/test_inner.py)
+	$(if $(ARGS),,EXAMPLES=4000 $(PY) -m pytest tests/properties/test_inner.py)
+	$(if $(ARGS),,EXAMPLES=1000 $(PY) -m pytest -n auto tests/unit tests/properties --ignore tests/properties/test_inner.py -m hypothesis)
 
 $(MUTANTS): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'

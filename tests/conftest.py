@@ -27,7 +27,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # As in the background of
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Speed is not tested here, so no example has a deadline. In CI the examples are always the same.
-settings.register_profile("magnetar", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "magnetar",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    max_examples=int(os.environ.get("EXAMPLES", "50")),  # ``make fuzz`` tries more.
+)
 settings.load_profile("magnetar")
 
 pytest_plugins = ["magnetar.testing.plugin", "support.workers"]

@@ -11,7 +11,10 @@ import sys
 import pytest
 from architecture.source import ROOT
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells"),
+    pytest.mark.slow,
+]
 
 SYSTEM = "/usr/bin:/bin"
 TOOL = """\

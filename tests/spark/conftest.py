@@ -1,5 +1,6 @@
 """One Spark for all tests here, and a broker in this process. Each test has topics of its own."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,10 @@ from magnetar.client import blocking
 from magnetar.spark.session import session, shut_down
 from magnetar.testing.local_broker import BrokerThread
 
-SETTINGS = {
-    # Tests are over before better compiled code would pay for its compilation.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.streaming.numRecentProgressUpdates": "1000",
-}
+# Tests are over before better compiled code would pay for its compilation.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+SETTINGS = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
 BROKER_SETTINGS = {"brokerDeduplicationEnabled": True}  # As what writes exactly once wants it.
 
 PULSAR_SETTINGS = "brokerDeduplicationEnabled=true\nbrokerDeleteInactiveTopicsEnabled=false\n"

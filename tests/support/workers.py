@@ -52,8 +52,9 @@ class ByFile(LoadScopeScheduling):
             super()._assign_work_unit(node)
 
 
-def pytest_xdist_auto_num_workers():
-    return 2 * (os.cpu_count() or 1)
+def pytest_xdist_auto_num_workers(config):
+    """``-n logical`` is a process for each core, for tests that do not wait."""
+    return (os.cpu_count() or 1) * (1 if config.option.numprocesses == "logical" else 2)
 
 
 def pytest_xdist_make_scheduler(config, log):

@@ -11,6 +11,8 @@ import pytest
 from magnetar.extras import BROKER, check_broker
 from magnetar.testing.local_broker import BrokerThread
 
+pytestmark = pytest.mark.slow
+
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({BROKER}))\n"
 """Python as it is where only the client was installed."""
 

@@ -7,6 +7,8 @@ from bench.closed_loop import ClosedLoop
 from bench.null_broker import NullBroker
 from bench.open_loop import OpenLoop
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "case",

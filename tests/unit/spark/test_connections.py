@@ -18,6 +18,8 @@ from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
 from magnetar.testing.local_broker import BrokerThread
 
+pytestmark = pytest.mark.slow
+
 
 def connection(broker, timeout_s=5.0, **settings):
     given = {f"pulsar.client.{name}": text for name, text in settings.items()}

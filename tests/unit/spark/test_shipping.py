@@ -6,6 +6,8 @@ import pytest
 
 from magnetar.spark.shipping import ship_connector
 
+pytestmark = pytest.mark.slow
+
 
 class Spark:
     """Takes what it is sent, as a session does."""

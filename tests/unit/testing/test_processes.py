@@ -17,6 +17,8 @@ from magnetar.client import blocking
 from magnetar.errors import NotReady
 from magnetar.testing.processes import BrokerProcess
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_broker_serves_until_it_is_stopped(tmp_path):
     broker = BrokerProcess(tmp_path / "data")

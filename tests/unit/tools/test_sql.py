@@ -25,6 +25,8 @@ from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools import sql as tool
 from magnetar.tools.sql import sql
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def broker():

@@ -14,6 +14,8 @@ from urllib.request import urlopen
 import pytest
 from support.certificates import Authority
 
+pytestmark = pytest.mark.slow
+
 STARTUP_S = 30
 PULSARS = Path(__file__).parents[2] / "golden" / "conf"
 

@@ -9,6 +9,8 @@ from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEntries
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def offloader():

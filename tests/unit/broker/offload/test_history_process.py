@@ -10,6 +10,8 @@ from magnetar.broker.offload.history_process import HistoryProcess
 from magnetar.clock import SystemClock
 from magnetar.errors import LedgerNotFound, StorageError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def process():

@@ -10,6 +10,8 @@ from magnetar.errors import InvalidValue
 from magnetar.functions.worker import package_check
 from magnetar.functions.worker.package_check import check_package, main, missing
 
+pytestmark = pytest.mark.slow
+
 
 def module(tmp_path: Path, text: str) -> Path:
     file = tmp_path / "checked_function.py"
