@@ -1,9 +1,8 @@
 """Acknowledgements in transactions. They wait for nothing but the end of the loop's iteration.
 
 What is acknowledged in a transaction counts when that is committed. Until then the broker keeps it
-apart, for the subscription as a whole; so nothing of it is remembered with the plain ones
-(``acknowledgements.py``), and what was acknowledged in a transaction that is not committed is asked
-for again.
+apart, for the subscription as a whole, and delivers it again when the transaction is aborted; so
+nothing of it is remembered with the plain ones (``acknowledgements.py``).
 
 A broker keeps single messages of a batch apart, too, each for one transaction: what it is told is a
 bit set with zeros for those that are acknowledged now, and for no others.
@@ -17,7 +16,7 @@ from typing import Any, Final
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, entries_of
 from magnetar.client.transaction import Transaction, TransactionState
-from magnetar.errors import TransactionConflict
+from magnetar.errors import MagnetarError, TransactionConflict
 from magnetar.model.position import MessageId, Position
 from magnetar.model.timer_wheel import TimerWheel
 from magnetar.wire import requests
@@ -37,16 +36,19 @@ class _Group:
     entries: dict[Position, int] = field(default_factory=dict)  # A bit for each acknowledged one.
     sizes: dict[Position, int] = field(default_factory=dict)  # Of the batches of those entries.
     through: tuple[Position, int, int] | None = None  # Cumulative: entry, bits left, batch size.
+    twice: Position | None = None  # An entry of which a message is acknowledged once more.
     answer: Begun | None = None
 
     def add(self, message: Message[Any] | MessageId) -> None:
         index, size = _place_in_batch(message)
         places = entries_of(message)
-        if len(places) > 1 or index < 0 or size <= 1:
-            for place in places:
-                self.entries[place] = self.sizes[place] = 0
-        elif self.sizes.setdefault(places[0], size):
-            self.entries[places[0]] = self.entries.get(places[0], 0) | 1 << index
+        bit = 0 if len(places) > 1 or index < 0 or size <= 1 else 1 << index
+        for place in places:
+            before = self.entries.get(place)
+            if before is not None and (not before or not bit or before & bit):
+                self.twice = place
+            self.entries[place] = bit and (before or 0) | bit
+            self.sizes[place] = size if bit else 0
 
     def whole(self, position: Position) -> bool:
         size = self.sizes[position]
@@ -84,7 +86,7 @@ class TransactionAcks:
     ) -> None:
         """``ask`` sends a request, also over the next connection, and brings the answer.
 
-        ``ask_again`` has the broker deliver entries once more; ``wheel`` loses those that are
+        ``ask_again`` has the broker deliver entries again; ``wheel`` loses those that are
         acknowledged.
         """
         self._id = consumer_id
@@ -94,7 +96,7 @@ class TransactionAcks:
         self._ask_again = ask_again
         self._wheel = wheel
         self._waiting: dict[Transaction, _Group] = {}
-        self._acknowledged: dict[Transaction, dict[Position, None]] = {}
+        self._to_ask_for: dict[Transaction, dict[Position, None]] = {}  # If it is not committed.
 
     def acknowledge(
         self, txn: Transaction, messages: Iterable[Message[Any] | MessageId]
@@ -117,6 +119,7 @@ class TransactionAcks:
         left = (1 << size) - (1 << (index + 1)) if 0 <= index < size - 1 else 0
         if group.through is None or (place, -left) > (group.through[0], -group.through[1]):
             group.through = place, left, size
+        self._ask_after(txn, [place])
         return answer
 
     def _group(self, txn: Transaction) -> tuple[_Group, Begun]:
@@ -124,7 +127,6 @@ class TransactionAcks:
         if group is None or group.answer is None:
             group = self._waiting[txn] = _Group()
             group.answer = Begun(txn._run("acknowledge", self._send(txn, group)))
-            txn._tell_of_end(self._ended)
         return group, group.answer
 
     async def _send(self, txn: Transaction, group: _Group) -> None:
@@ -132,17 +134,22 @@ class TransactionAcks:
             await txn._acknowledges_on(self._topic, self._subscription)
         finally:
             del self._waiting[txn]  # What comes from now on is another group.
-        acknowledged = self._acknowledged.setdefault(txn, {})
         for position in group.entries:
-            acknowledged[position] = None
             if group.whole(position):
                 self._wheel.discard(position)
         if group.through is not None:
-            acknowledged[group.through[0]] = None
             self._wheel.discard_through(group.through[0])
         try:
+            if group.twice is not None:
+                raise TransactionConflict(
+                    f"a message of {group.twice} was acknowledged twice in transaction {txn.id}: "
+                    "it was delivered again meanwhile"
+                )
             await gather_all(self._answered(each) for each in group.commands(self._id, txn))
-        except TransactionConflict as error:
+        except MagnetarError as error:
+            self._ask_after(txn, group.entries)
+            if group.twice is not None or not isinstance(error, TransactionConflict):
+                raise
             raise TransactionConflict(
                 f"messages of {self._topic}, subscription {self._subscription}, were acknowledged "
                 f"before, maybe in a transaction that has not ended. The broker says: {error}"
@@ -151,10 +158,19 @@ class TransactionAcks:
     async def _answered(self, build: Callable[[int], bytes]) -> None:
         await self._ask(build)
 
+    def _ask_after(self, txn: Transaction, positions: Iterable[Position]) -> None:
+        """Ask for these again unless the transaction is committed.
+
+        A broker delivers again by itself what an aborted transaction has acknowledged, but not
+        what a cumulative acknowledgement did, nor what it refused to acknowledge.
+        """
+        self._to_ask_for.setdefault(txn, {}).update(dict.fromkeys(positions))
+        txn._tell_of_end(self._ended)
+
     def _ended(self, txn: Transaction) -> None:
-        acknowledged = self._acknowledged.pop(txn, None)
-        if acknowledged and txn.state is not TransactionState.COMMITTED:
-            self._ask_again(acknowledged)
+        positions = self._to_ask_for.pop(txn)
+        if txn.state is not TransactionState.COMMITTED:
+            self._ask_again(positions)
 
 
 def _place_in_batch(message: Message[Any] | MessageId) -> tuple[int, int]:

@@ -51,7 +51,9 @@ class Encoder:
         """Encode a batch as one entry of at most ``size_max`` bytes. Raises MessageTooLarge."""
         first = batch.packed or batch.details.get(0)
         packed = _packed(batch)
-        payload, secret = self._encrypted(compress(self._compression, packed))
+        payload, secret = compress(self._compression, packed), b""
+        if self._encryptor is not None:
+            payload, secret = self._encryptor.encrypt(payload)
         if len(payload) > size_max:
             raise MessageTooLarge(
                 f"a batch of {len(batch)} messages takes {len(payload)} bytes, the broker takes "
@@ -117,8 +119,10 @@ class Encoder:
             )
         else:
             head = self._head(batch, now_ms, None)
-        payload, secret = self._encrypted(payload)
-        data = entry.join(head + secret, payload)
+        if self._encryptor is not None:
+            payload, secret = self._encryptor.encrypt(payload)
+            head += secret
+        data = entry.join(head, payload)
         self._check_frame(data, size_max)
         pieces = requests.send(
             self._producer_id, sequence_id, data, entry.checksum(data), txn=batch.txn
@@ -153,7 +157,9 @@ class Encoder:
         sends: list[PendingSend[W]] = []
         for index, part in enumerate(parts):
             place = metadata.ChunkInfo(uuid, index, len(parts), len(payload))
-            body, secret = self._encrypted(part)
+            body, secret = part, b""
+            if self._encryptor is not None:
+                body, secret = self._encryptor.encrypt(part)
             data = entry.join(self._head(batch, now_ms, place) + secret, body)
             pieces = requests.send(
                 self._producer_id,
@@ -197,12 +203,6 @@ class Encoder:
             schema_version=version,
         )
         return head if batch.txn is None else head + metadata.build_transaction(batch.txn)
-
-    def _encrypted(self, payload: bytes) -> tuple[bytes, bytes]:
-        """The payload as it travels, and what the metadata must say of that."""
-        if self._encryptor is None:
-            return payload, b""
-        return self._encryptor.encrypt(payload)
 
     def _original_size(self, payload: bytes) -> int | None:
         # An empty message removes its key in a topic that Pulsar compacts only if it says so.

@@ -31,7 +31,7 @@ from magnetar.tasks import Closing, Tasks
 from .batching import PackedBatch
 from .encoding import key_text
 from .interceptors import ProducerInterceptor, ProducerInterceptors
-from .receipts import InTransaction, ManyReceipts
+from .receipts import InTransaction, ManyInTransaction, ManyReceipts
 from .routing import MessageRouter, Router
 from .send_queue import Handed, SendQueue
 from .statistics import ProducerStatistics
@@ -175,10 +175,10 @@ class Producer(Generic[T]):
         """
         check_loop(self._loop)
         messages = prepare_many(each_with(values, details), self._schema, self._before_send)
-        if txn is None:
-            return await self._send_all(messages, ManyReceipts(), None)
-        with txn._working():
-            return await self._send_all(messages, ManyReceipts(txn), txn)
+        if txn is not None:
+            with txn._working():
+                return await self._send_all(messages, ManyInTransaction(txn), txn)
+        return await self._send_all(messages, ManyReceipts(), None)
 
     async def _send_all(
         self,
@@ -252,7 +252,7 @@ class Producer(Generic[T]):
             return
         with txn._working():
             await txn._sends_to(queue)
-            await queue.put_packed(batches, ManyReceipts(txn))
+            await queue.put_packed(batches, ManyInTransaction(txn))
 
     async def ready(self) -> None:
         """Return when there is room for a message. Raises AlreadyClosed.
@@ -406,7 +406,7 @@ class Producer(Generic[T]):
     async def _enqueue_in(
         self, txn: Transaction, values: Iterable[T | Buffer | OutgoingMessage[T]]
     ) -> None:
-        receipts = ManyReceipts(txn)
+        receipts = ManyInTransaction(txn)
         if self._plain and isinstance(values, list | tuple):
             queue = self._parts[0].queue
             await txn._sends_to(queue)

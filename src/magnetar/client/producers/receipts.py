@@ -12,6 +12,7 @@ from magnetar.client.outgoing_message import Settled
 from magnetar.client.transaction import Transaction
 from magnetar.errors import MagnetarError
 from magnetar.model.position import ChunkedMessageId, MessageId, Position
+from magnetar.model.txn_id import TxnId
 
 
 @dataclass(slots=True)
@@ -90,11 +91,11 @@ class SentIds(Sequence[MessageId]):
 
 
 class ManyReceipts:
-    """Collects the receipts of one ``send_many``, which may be in a transaction."""
+    """Collects the receipts of one ``send_many``."""
 
-    def __init__(self, txn: Transaction | None = None) -> None:
-        self._txn = txn
-        self.txn_id = None if txn is None else txn.id
+    txn_id: TxnId | None = None  # The transaction that all is sent in.
+
+    def __init__(self) -> None:
         self._stored: list[Stored | None] = []
         self._missing = 0
         self._error: MagnetarError | None = None
@@ -104,8 +105,6 @@ class ManyReceipts:
         """Expect one more receipt, of the next run of messages."""
         self._stored.append(None)
         self._missing += 1
-        if self._txn is not None:
-            self._txn._begin_work()
         return ReceiptPart(self, len(self._stored) - 1)
 
     async def ids(self) -> SentIds:
@@ -122,11 +121,26 @@ class ManyReceipts:
             self._stored[slot] = outcome
         elif self._error is None:
             self._error = outcome
-        if self._txn is not None:
-            self._txn._end_work(None if isinstance(outcome, Stored) else outcome)
         self._missing -= 1
         if not self._missing and self._all is not None and not self._all.done():
             self._all.set_result(None)
+
+
+class ManyInTransaction(ManyReceipts):
+    """The same in a transaction, which is told of each."""
+
+    def __init__(self, txn: Transaction) -> None:
+        super().__init__()
+        self.txn_id = txn.id
+        self._txn = txn
+
+    def part(self) -> "ReceiptPart":
+        self._txn._begin_work()
+        return super().part()
+
+    def settled(self, slot: int, outcome: Stored | MagnetarError) -> None:
+        super().settled(slot, outcome)
+        self._txn._end_work(None if isinstance(outcome, Stored) else outcome)
 
 
 class ReceiptPart:

@@ -100,16 +100,17 @@ class SendQueue:
         """
         try:
             self.check_room()
+            if txn is not self._txn:
+                self._go_over(txn)
+            self._put(data, details, waiter)
         except MagnetarError as error:
             not_sent(details, error)
             raise
-        if txn is not self._txn:
-            self._go_over(txn)
-        self._put_open(data, details, waiter)
 
     def take(self, handed: Sequence[Handed]) -> None:
         """Take messages that were let in before, even beyond the bounds. Waiters get errors."""
-        self._go_over(None)
+        if self._txn is not None:
+            self._go_over(None)
         for kind, group in groupby(handed, type):
             if kind is bytes:
                 self._take_plain(list(cast("Iterator[bytes]", group)))
@@ -179,7 +180,8 @@ class SendQueue:
                     for rest in messages[at:]:
                         not_sent(rest, error)
                     raise
-            self._go_over(txn)
+            if txn is not self._txn:
+                self._go_over(txn)
             self._put_one(message, receipts)
 
     async def put_packed(
@@ -248,9 +250,8 @@ class SendQueue:
 
     def _go_over(self, txn: TxnId | None) -> None:
         """Send what is open of another transaction: a batch is in one, or in none."""
-        if txn is not self._txn:
-            self.close_batches()
-            self._txn = txn
+        self.close_batches()
+        self._txn = txn
 
     async def _admission(self) -> None:
         if self.pending.full or self.closed is not None:
@@ -271,7 +272,8 @@ class SendQueue:
         at = 0
         while at < len(messages):
             await self._admission()
-            self._go_over(txn)
+            if txn is not self._txn:
+                self._go_over(txn)
             at = self._put_some(messages, ends, at, self.pending.room, receipts)
 
     def _take_plain(self, messages: Sequence[bytes]) -> None:
@@ -307,9 +309,11 @@ class SendQueue:
 
     def _put_run(self, run: Sequence[bytes], size: int, waiter: Waiter | None) -> None:
         batch = self._batches.batch_for(None)
-        if batch and self.next_sequence_id != batch.first_sequence_id + len(batch):
+        first = self.next_sequence_id
+        if batch is not None and first != batch.first_sequence_id + len(batch):
             self.close_batches()  # A message with an id or a key of its own came in between.
-        batch = self._batch_for(None, self._take_sequence_ids(len(run), None))
+        batch = self._batch_for(None, first)
+        self.next_sequence_id = first + len(run)
         if waiter is not None:
             batch.waiters.append((len(batch), len(run), waiter))
         batch.payloads += run

@@ -117,10 +117,24 @@ async def test_messages_of_a_batch_are_told_by_those_that_are_acknowledged_now(p
 async def test_a_whole_entry_by_its_id(peer, client):
     await put(client, 5, batching=True)
     consumer = await subscribed(client)
-    first = await consumer.receive()
     async with client.transaction() as txn:
-        await consumer.acknowledge([first, MessageId(LEDGER, 0)], txn=txn)
+        await consumer.acknowledge(MessageId(LEDGER, 0), txn=txn)
     assert acks(peer) == [[(0, 0, 0)]]
+
+
+@pytest.mark.parametrize("batching", [True, False])
+async def test_a_message_that_was_delivered_again_is_not_done_twice_in_one(peer, client, batching):
+    await put(client, 2, batching=batching)
+    consumer = await subscribed(client)
+    messages = await consumer.receive_many(count_min=2)
+    txn = await client.transaction()
+    consumer.acknowledge(messages, txn=txn)
+    with pytest.raises(TransactionConflict, match=r"acknowledged twice in transaction \(0,0\)"):
+        await consumer.acknowledge(messages[1], txn=txn)
+    assert not acks(peer)
+    with pytest.raises(TransactionAborted):
+        await txn.commit()
+    await peer.saw(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
 
 
 async def test_a_chunked_message_is_acknowledged_with_all_its_chunks(peer, client):
@@ -176,6 +190,8 @@ async def test_what_another_transaction_has_acknowledged(peer, client):
     with pytest.raises(TransactionAborted) as aborted:
         await txn.commit()
     assert isinstance(aborted.value.__cause__, TransactionConflict)
+    asked = await peer.saw(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
+    assert [each.entryId for each in asked.redeliverUnacknowledgedMessages.message_ids] == [0]
 
 
 async def test_an_error_that_nobody_awaits_keeps_it_from_being_committed(peer, client):
@@ -187,20 +203,20 @@ async def test_an_error_that_nobody_awaits_keeps_it_from_being_committed(peer, c
             consumer.acknowledge(await consumer.receive(), txn=txn)
 
 
-@pytest.mark.parametrize("kind", [SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE])
-async def test_after_an_abort_the_messages_are_asked_for_again(peer, client, kind):
+async def test_what_a_cumulative_one_acknowledged_is_asked_for_unless_it_counts(peer, client):
     await put(client, 3)
-    consumer = await subscribed(client, kind)
+    consumer = await subscribed(client, SubscriptionType.EXCLUSIVE)
     messages = await consumer.receive_many(count_min=3)
+    async with client.transaction() as txn:
+        await consumer.acknowledge_cumulative(messages[0], txn=txn)
     txn = await client.transaction()
-    await consumer.acknowledge(messages[1:], txn=txn)
+    consumer.acknowledge_cumulative(messages[2], txn=txn)
     await txn.abort()
-    asked = await peer.saw(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
-    named = [each.entryId for each in asked.redeliverUnacknowledgedMessages.message_ids]
-    assert named == ([1, 2] if kind is SubscriptionType.SHARED else [])
+    await peer.saw(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
+    assert len(peer.of(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)) == 1
 
 
-async def test_after_a_commit_nothing_is_asked_for(peer, client):
+async def test_what_is_acknowledged_is_not_asked_for_again(peer, client):
     await put(client, 1)
     consumer = await subscribed(client, ack_timeout_s=1)
     async with client.transaction() as txn:
