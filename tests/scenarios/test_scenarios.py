@@ -110,6 +110,7 @@ class Story:
             await self.ledger.open_cursor("s", EARLIEST),
             StoredTopicState(*shared, ledger=self.ledger),
             self.tasks,
+            failed=lambda: None,
         )
 
     async def run(self, line):

@@ -19,6 +19,7 @@ from .keys import decoded_key
 
 _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise
+_TRANSACTION = b"\xb8\x01"  # likewise, of txnid_most_bits
 
 # Of what ``build`` writes, in its order.
 _TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x3A, 0x40, 0x48, 0x58, 0x60]
@@ -178,6 +179,16 @@ def peek(entry: bytes) -> Peek:
         else None,
         text(found.replicated_from) if found.HasField("replicated_from") else None,
     )
+
+
+def transaction_of(entry: bytes) -> tuple[int, int] | None:
+    """The transaction that an entry names; None where it names none, or nobody can read it."""
+    if _TRANSACTION not in entry[4 : 4 + int.from_bytes(entry[:4])]:
+        return None
+    try:
+        return peek(entry).transaction
+    except CorruptEntry:
+        return None
 
 
 def published(entry: bytes) -> tuple[str, int | None]:

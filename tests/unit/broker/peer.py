@@ -45,13 +45,17 @@ def send(
     *,
     damaged: bool = False,
     deliver_at: int | None = None,
+    transaction: int | None = None,
     **values: Any,
 ) -> bytes:
+    named = {}
+    if transaction is not None:
+        named = {"txnid_most_bits": 0, "txnid_least_bits": transaction}
     base = pb.BaseCommand(
         type=pb.BaseCommand.SEND,
-        send=pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, **values),
+        send=pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, **named, **values),
     )
-    stored = entry(payload, sequence_id, deliver_at_time=deliver_at)
+    stored = entry(payload, sequence_id, deliver_at_time=deliver_at, **named)
     checksum = google_crc32c.value(stored) ^ (1 if damaged else 0)
     return framed(base.SerializeToString(), b"\x0e\x01" + checksum.to_bytes(4, "big") + stored)
 

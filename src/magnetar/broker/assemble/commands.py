@@ -11,6 +11,7 @@ from magnetar.broker.handlers.schema import SchemaHandler
 from magnetar.broker.handlers.table import CommandTable
 from magnetar.broker.handlers.topic_watch import TopicWatchHandler
 from magnetar.broker.handlers.transaction import TransactionHandler
+from magnetar.broker.handlers.transaction_end import TransactionEndHandler
 from magnetar.broker.topic_watches import TopicWatches
 
 from .access import sign_in
@@ -47,6 +48,7 @@ def command_table(
             schemas,
             context.config.topics,
             consumers_max=settings.consumers_max,
+            transactions=context.config.transactions.enabled,
             message_ids_at_once_max=settings.message_ids_at_once_max,
             authorization=authorization,
         ),
@@ -60,6 +62,9 @@ def command_table(
         transaction=None
         if services.coordinators is None
         else TransactionHandler(services.coordinators, authorization),
+        transaction_end=TransactionEndHandler(topics, authorization)
+        if context.config.transactions.enabled
+        else None,
         tasks=context.tasks,
         requests_running_max=settings.requests_running_max,
     )

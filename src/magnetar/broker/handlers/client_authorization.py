@@ -59,6 +59,13 @@ class ClientAuthorization:
                 "super user"
             )
 
+    async def act_for_broker(self, session: Session) -> None:
+        """Only a superuser may do what brokers ask of each other."""
+        if self._service is not None and not await self._service.allows(
+            client_principal(session), Access.SUPERUSER
+        ):
+            raise NotAuthorized(f"Client ({session.role}) is not a super user")
+
     async def list_topics(self, session: Session, namespace: NamespaceName) -> None:
         if not await self._sees(session, namespace):
             raise _refused("Client is not authorized to GetTopicsOfNamespace", session, namespace)

@@ -23,6 +23,7 @@ from magnetar.errors import (
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position, signed
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.model.txn_id import TxnId
 from magnetar.turns import yield_to_loop
 from magnetar.wire import replies
 from magnetar.wire.acks import AckRun
@@ -56,6 +57,7 @@ class ConsumeHandler:
     settings: TopicSettings
     _: KW_ONLY
     consumers_max: int = 0  # Of one connection; 0 is no limit.
+    transactions: bool = False
     message_ids_at_once_max: int
     authorization: ClientAuthorization = OFF
 
@@ -91,6 +93,8 @@ class ConsumeHandler:
         if opened is None:
             error = ConsumerNotFound("Consumer not found")
         elif command.HasField("txnid_most_bits"):
+            if self.transactions:
+                return _acknowledge_in_transaction(session, opened, command)
             error = NotAllowed("Transactions are not enabled.")
         elif command.ack_type == CUMULATIVE:
             error = _acknowledge_cumulative(opened, command.message_id)
@@ -294,6 +298,24 @@ def _acknowledge_cumulative(
         opened.consumer, _position(ids[0]), list(ids[0].ack_set)
     )
     return None
+
+
+async def _acknowledge_in_transaction(
+    session: Session, opened: OpenConsumer, command: CommandAck
+) -> None:
+    """Acknowledge in a transaction. Whatever comes of it is answered."""
+    ids, error = command.message_id, None
+    try:
+        await opened.subscription.acknowledge_in_transaction(
+            opened.consumer,
+            TxnId(command.txnid_most_bits, command.txnid_least_bits),
+            [_position(one) for one in ids if not one.ack_set],
+            [(_position(one), list(one.ack_set), one.batch_size) for one in ids if one.ack_set],
+            cumulative=command.ack_type == CUMULATIVE,
+        )
+    except MagnetarError as refused:
+        error = refused
+    _answer_ack(session, command, error)
 
 
 def _answer_ack(session: Session, command: CommandAck, error: MagnetarError | None = None) -> None:

@@ -34,6 +34,7 @@ from .request_limiter import RequestLimiter
 from .schema import SchemaHandler
 from .topic_watch import TopicWatchHandler
 from .transaction import TransactionHandler
+from .transaction_end import TransactionEndHandler
 
 log = logging.getLogger(__name__)
 
@@ -104,11 +105,15 @@ class CommandTable:
         lookup: LookupHandler,
         schema: SchemaHandler,
         topic_watch: TopicWatchHandler,
-        transaction: TransactionHandler | None,
+        transaction: TransactionHandler | None = None,
+        transaction_end: TransactionEndHandler | None = None,
         tasks: Tasks,
         requests_running_max: int,
     ) -> None:
-        """``transaction``: None where that is off; ``requests_running_max``: of all connections."""
+        """``transaction``, ``transaction_end``: None where those are off.
+
+        ``requests_running_max`` is for all connections.
+        """
         self._running_max = requests_running_max
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
@@ -117,7 +122,7 @@ class CommandTable:
             *_schema_rows(schema),
             *_watch_rows(topic_watch),
             *(_no_transactions() if transaction is None else _transaction_rows(transaction)),
-            *_absent(),
+            *(_no_ends() if transaction_end is None else _end_rows(transaction_end)),
         )
         self._rows = {row.kind: row for row in rows}
         self._running = 0  # Requests of all connections that run or wait.
@@ -274,7 +279,13 @@ def _no_transactions() -> Iterator[Row]:
         yield Row(kind, _refuse)
 
 
-def _absent() -> Iterator[Row]:
+def _end_rows(transaction_end: TransactionEndHandler) -> Iterator[Row]:
+    kinds = BaseCommand
+    yield Row(kinds.END_TXN_ON_PARTITION, transaction_end.on_partition)
+    yield Row(kinds.END_TXN_ON_SUBSCRIPTION, transaction_end.on_subscription)
+
+
+def _no_ends() -> Iterator[Row]:
     kinds = BaseCommand
     for kind in (kinds.END_TXN_ON_PARTITION, kinds.END_TXN_ON_SUBSCRIPTION):
         yield Row(kind, _refuse)

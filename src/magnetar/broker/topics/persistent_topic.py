@@ -78,7 +78,9 @@ class PersistentTopic:
         self.writer = TopicWriter(state, subscriptions, failed=self._write_failed)
         self._producers = TopicProducers(state, ledger)
         self._admission = Admission(state, producers=self.producers, subscriptions=subscriptions)
-        self._subscriptions = TopicSubscriptions(state, subscriptions, self._admission)
+        self._subscriptions = TopicSubscriptions(
+            state, subscriptions, self._admission, self._write_failed
+        )
         self._features = TopicFeatures(state, self.writer, self._producers, self._subscriptions)
         self.apply(policies)
 
@@ -162,6 +164,7 @@ class PersistentTopic:
     async def recover(self) -> None:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
         await self._features.recover()
+        await self._subscriptions.recover()
 
     async def attach_producer(
         self,

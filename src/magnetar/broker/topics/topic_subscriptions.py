@@ -42,6 +42,7 @@ class TopicSubscriptions:
     __slots__ = (
         "_admission",
         "_context",
+        "_failed",
         "_ledger",
         "_made_tasks",
         "_removed_totals",
@@ -55,7 +56,10 @@ class TopicSubscriptions:
         state: StoredTopicState,
         by_name: dict[str, PersistentSubscription],
         admission: Admission,
+        failed: Callable[[], None],
     ) -> None:
+        """``failed`` is called when a log took no record: the topic must be opened again."""
+        self._failed = failed
         self.by_name = by_name
         self.rates: TopicRates | None = None
         """The limits of the topic, where there are any."""
@@ -154,13 +158,15 @@ class TopicSubscriptions:
 
     async def drop(self, subscription: Subscription) -> None:
         """Let go of its consumers, and delete its cursor. Raises what the stores raise."""
-        if self.by_name.get(subscription.name) is not subscription:
+        its = self.by_name.get(subscription.name)
+        if its is None or its is not subscription:
             return
         subscription.close()
         del self.by_name[subscription.name]
         self._removed_totals = self.removed_totals
         self._removed_totals.add(subscription.closed_totals)
         try:
+            await its.delete_logs()
             await self._ledger.delete_cursor(subscription.name)
         except MagnetarError as error:
             try:
@@ -218,6 +224,13 @@ class TopicSubscriptions:
     async def close(self) -> None:
         """End what still runs, once ``disconnect`` was called."""
         await self._tasks.close()
+        for subscription in self.by_name.values():
+            await subscription.close_logs()
+
+    async def recover(self) -> None:
+        """Learn what transactions have acknowledged. Raises what the stores raise."""
+        for subscription in self.by_name.values():
+            await subscription.recover()
 
     @property
     def _tasks(self) -> Tasks:
@@ -242,6 +255,7 @@ class TopicSubscriptions:
             self._ledger.cursors[name],
             self._state,
             self._tasks,
+            self._failed,
         )
         subscription.limit_rates(self.rates, self._state.policies)
         subscription.ended = terminated_at(self._ledger) is not None

@@ -40,6 +40,8 @@ from .transaction import (
     add_partition_to_txn,
     add_subscription_to_txn,
     end_txn,
+    end_txn_on_partition,
+    end_txn_on_subscription,
     new_txn,
     new_txn_failed,
     tc_client_connect,

@@ -1,4 +1,4 @@
-"""The answers of a transaction coordinator. Pure."""
+"""What is told of transactions: clients by their coordinator, that by topics. Pure."""
 
 from magnetar.errors import MagnetarError
 from magnetar.model.txn_id import TxnId
@@ -71,6 +71,34 @@ def add_subscription_to_txn(
 def end_txn(request_id: int, txn_id: TxnId, error: MagnetarError | None = None) -> bytes:
     return encode(
         pb.CommandEndTxnResponse(
+            request_id=request_id,
+            txnid_least_bits=txn_id.least_bits,
+            txnid_most_bits=txn_id.most_bits,
+            error=None if error is None else to_code(error),
+            message=None if error is None else str(error),
+        )
+    )
+
+
+def end_txn_on_partition(
+    request_id: int, txn_id: TxnId, error: MagnetarError | None = None
+) -> bytes:
+    return encode(
+        pb.CommandEndTxnOnPartitionResponse(
+            request_id=request_id,
+            txnid_least_bits=txn_id.least_bits,
+            txnid_most_bits=txn_id.most_bits,
+            error=None if error is None else to_code(error),
+            message=None if error is None else str(error),
+        )
+    )
+
+
+def end_txn_on_subscription(
+    request_id: int, txn_id: TxnId, error: MagnetarError | None = None
+) -> bytes:
+    return encode(
+        pb.CommandEndTxnOnSubscriptionResponse(
             request_id=request_id,
             txnid_least_bits=txn_id.least_bits,
             txnid_most_bits=txn_id.most_bits,

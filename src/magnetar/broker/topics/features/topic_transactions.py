@@ -16,7 +16,7 @@ from magnetar.broker.topics.publishing.topic_writer import TopicWriter, Waiting
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.transaction_buffer import Entries, TransactionBuffer
 from magnetar.broker.topics.transaction_logs import PUBLISHED_BEHIND, SNAPSHOTS, buffer_log
-from magnetar.errors import CorruptEntry, MagnetarError, NotAllowed, TopicClosed
+from magnetar.errors import MagnetarError, NotAllowed, TopicClosed
 from magnetar.message import markers, metadata
 from magnetar.message.entry import checksum
 from magnetar.message.send_run import SendRun
@@ -35,8 +35,6 @@ READ_ENTRIES_MAX: Final = 1_000
 """Entries that are looked at before others are served."""
 
 _READ_BYTES_MAX: Final = 5 * 1024 * 1024
-_TAG: Final = b"\xb0\x01"
-"""What every entry of a transaction has in its metadata, and few others."""
 
 
 class Marker:
@@ -211,15 +209,10 @@ class TopicTransactions:
 
     def _learn(self, position: Position, entry: bytes) -> None:
         """Look at an entry that was stored before the topic was opened."""
-        if _TAG not in entry[4 : 4 + int.from_bytes(entry[:4])]:
+        named = metadata.transaction_of(entry)
+        if named is None:
             return
-        try:
-            seen = metadata.peek(entry)
-        except CorruptEntry:
-            return
-        if seen.transaction is None:
-            return
-        transaction = TxnId(*seen.transaction)
+        seen, transaction = metadata.peek(entry), TxnId(*named)
         if seen.marker_type is not None:
             self._ended(transaction, commit=seen.marker_type == markers.MarkerType.TXN_COMMIT)
         else:

@@ -14,6 +14,7 @@ from magnetar.model.policies import NO_POLICIES, Policies
 from magnetar.model.producers import ProducerAccessMode
 
 UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
+OF_ANOTHER: Final = NotAllowed("The metadata names another transaction than the command, or none")
 TOO_LARGE: Final = NotAllowed("Exceed maximum message size")
 CHECKSUM_SIZE: Final = 6
 """What an entry does not have of a send, and a topic's limit counts: magic number and checksum."""
@@ -108,6 +109,8 @@ class Producer:
                     refused[index] = UNENCRYPTED
         if self._size_max:
             refused |= dict.fromkeys(self._too_large(run), TOO_LARGE)
+        if not run.usual:
+            refused |= dict.fromkeys(_of_another_transaction(run), OF_ANOTHER)
         if not refused:
             self.chunk_count += run.traits.chunks_of(range(len(run)))
         return refused
@@ -201,6 +204,14 @@ class Producer:
         while self._refusals and self._refusals[0][0] <= self._answered:
             _, run, error = self._refusals.popleft()
             self.connection.send_errors(run, error)
+
+
+def _of_another_transaction(run: SendRun) -> Iterator[int]:
+    """The sends whose metadata would tell of a transaction that the run is not part of."""
+    for index, entry in enumerate(run.data):
+        named = metadata.transaction_of(entry)
+        if named != run.transaction and index not in run.traits.corrupt:
+            yield index
 
 
 def _encrypted(entry: bytes) -> bool:

@@ -11,7 +11,8 @@ out at all ``dispatch_capacity.py`` says, what becomes of the entries that were 
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
@@ -91,6 +92,7 @@ class DispatchLoop:
         self._read_failed = False  # The read is tried again soon.
         self._running = False
         self._rewinds = 0  # What was read before a rewind is dropped.
+        self._aborted: list[Position] = []  # What is to be delivered again, in log order.
         self._closed = False
         self._capacity = DispatchCapacity(
             cursor, strategy, throttle, settings=settings, wake=self.wake
@@ -158,6 +160,33 @@ class DispatchLoop:
                 pending = self._cursor.acks.missing(ledger_id, entry_ids)
                 self._table.dequeue(ledger_id, sorted(set(entry_ids).difference(pending)))
         self.wake()
+
+    def deliver_aborted(self, entries: Mapping[int, Sequence[int]], *, cumulative: bool) -> None:
+        """Deliver what was acknowledged in a transaction that was aborted.
+
+        ``cumulative``: that was everything up to some entry.
+        """
+        if cumulative:
+            self._start_again()
+            return
+        held = self._held_by_anyone
+        self._aborted = sorted(
+            {
+                position
+                for ledger_id, entry_ids in entries.items()
+                for position in map(Position, repeat(ledger_id), entry_ids)
+                # What lies further on is read in its turn.
+                if position < self._reader.read_position and not held(position)
+            }.union(self._aborted)
+        )
+        self.wake()
+
+    def _held_by_anyone(self, position: Position) -> bool:
+        """Whether a consumer has other messages of a batch: it is delivered when that gives up."""
+        table = self._table
+        return table is not None and any(
+            table.entry_held_since(each, position) is not None for each in self.strategy.receivers
+        )
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """The consumer wants these again; None: all it holds.
@@ -239,6 +268,7 @@ class DispatchLoop:
             reader.has_more
             or (table is not None and table.waiting_count)
             or delivery.delayed is not None
+            or self._aborted
         ):
             capacity = self._capacity.messages()
             if capacity <= 0:
@@ -246,7 +276,8 @@ class DispatchLoop:
             if count >= self._settings.iteration_entries_max:
                 asyncio.get_running_loop().call_soon(self.wake)
                 return
-            delivered = self._deliver_some(capacity)
+            some = self._deliver_some_aborted if self._aborted else self._deliver_some
+            delivered = some(capacity)
             if not delivered:
                 return
             count += delivered
@@ -286,6 +317,35 @@ class DispatchLoop:
             return 0
         self._delivery.deliver_again(due, picks, delayed)
         return len(due)
+
+    def _deliver_some_aborted(self, capacity: int) -> int:
+        """The same for what was acknowledged in transactions that were aborted."""
+        due = self._aborted[: min(capacity, self._settings.replay_entries_max)]
+        picks = self._cached_again(due)
+        if picks is None:
+            self._reading = self._tasks.spawn("replay", self._read_aborted(due))
+            return 0
+        return self._take_aborted(due, picks)
+
+    async def _read_aborted(self, due: list[Position]) -> None:
+        rewinds = self._rewinds
+        try:
+            runs = await self._reader.read_at(due)
+            if rewinds == self._rewinds and self._capacity.messages() > 0:
+                self._take_aborted(due, [(run, range(len(run))) for run in runs])
+        except StorageError as error:
+            await self._wait_for_retry(error)
+        finally:
+            self._reading = None
+        self.wake()
+
+    def _take_aborted(self, due: list[Position], picks: list[Picked]) -> int:
+        """Deliver these; return how many are done with."""
+        gone = set(due)
+        rest = [each for each in self._aborted if each not in gone]
+        left = self._delivery.deliver_aborted(picks)
+        self._aborted = sorted([*left, *rest])
+        return len(due) - len(left)
 
     async def _read(
         self, wanted: int, due: list[Position], delayed: DelayedDelivery | None = None
@@ -341,6 +401,7 @@ class DispatchLoop:
     def _start_again(self) -> None:
         """Deliver from the mark again; a read under way is dropped."""
         self._rewinds += 1
+        self._aborted = []
         active = self.strategy.active
         if active is not None:
             self._reader.read_compacted(active.request.read_compacted)

@@ -115,6 +115,18 @@ class EntryDelivery:
         for run, picked in picks:
             self._assign(run, picked, again=delayed is None)
 
+    def deliver_aborted(self, picks: Iterable[Picked]) -> list[Position]:
+        """Deliver entries whose transaction was aborted; return those that no consumer took.
+
+        They are new to the strategy, which forgot them when they were acknowledged.
+        """
+        left: list[Position] = []
+        for run, picked in picks:
+            indexes = self._assign(run, picked, again=False)
+            if self._table is None:
+                left += [Position(run.ledger_id, run.first_entry_id + index) for index in indexes]
+        return left
+
     def _assign(self, run: EntryRun, indexes: Sequence[int], *, again: bool) -> Sequence[int]:
         """Let the strategy choose, and hand over. Returns the entries that no consumer got."""
         traits = run.traits
@@ -154,7 +166,7 @@ class EntryDelivery:
         self, consumer: Consumer, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
     ) -> None:
         picked = indexes if len(indexes) < len(run.data) else None
-        ack_sets = ack_sets_of(self._cursor, run, picked) if self._cursor.acks.batches else None
+        ack_sets = self._filter.ack_sets(run, picked)
         counts = None
         consumer.totals.delivered_at = now = self._clock.now()
         if self._table is not None:

@@ -7,8 +7,11 @@ transactions.
 from collections.abc import Callable, Sequence
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
+from magnetar.broker.topics.subscriptions.consumer import entry_ids_of
+from magnetar.broker.topics.subscriptions.pending_acks import PendingAcks
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -16,7 +19,7 @@ from magnetar.storage.managed_ledger.run import EntryRun
 class EntryFilter:
     """Sorts entries out for one subscription; ``acknowledged`` is called when it did."""
 
-    __slots__ = ("_acknowledged", "_cursor", "_state")
+    __slots__ = ("_acknowledged", "_cursor", "_state", "pending")
 
     def __init__(
         self, cursor: Cursor, state: StoredTopicState, acknowledged: Callable[[], None]
@@ -24,12 +27,14 @@ class EntryFilter:
         self._cursor = cursor
         self._state = state
         self._acknowledged = acknowledged
+        self.pending: PendingAcks | None = None
+        """What transactions have acknowledged that did not end, where there ever was one."""
 
     @property
     def looks_at_all(self) -> bool:
         """Whether it may be that nobody is to get an entry that looks like any other."""
         transactions = self._state.transactions
-        return transactions is not None and bool(transactions.aborted)
+        return bool(self.pending) or (transactions is not None and bool(transactions.aborted))
 
     def uncommitted(self, now_ms: int) -> Blocked | None:
         """Why readers see no further than they do; None where they see everything."""
@@ -45,15 +50,31 @@ class EntryFilter:
     def deliverable(
         self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
     ) -> Sequence[int]:
-        """Return the indexes of entries that consumers may get."""
+        """Return the indexes of entries that consumers may get.
+
+        Those that are pending acknowledgement are left out, and nothing else becomes of them.
+        """
         hidden = {i for i, seen in traits.unusual.items() if seen is None or seen.is_marker}
         if (transactions := self._state.transactions) is not None:
             hidden |= transactions.aborted_in(run)
         hidden.intersection_update(indexes)
-        if not hidden:
-            return indexes
-        self._cursor.acknowledge_entries(
-            run.ledger_id, [run.first_entry_id + index for index in sorted(hidden)]
-        )
-        self._acknowledged()
-        return [index for index in indexes if index not in hidden]
+        if hidden:
+            self._cursor.acknowledge_entries(
+                run.ledger_id, [run.first_entry_id + index for index in sorted(hidden)]
+            )
+            self._acknowledged()
+        if self.pending:
+            hidden |= self.pending.held_in(run.ledger_id, run.first_entry_id, len(run.data))
+        return [index for index in indexes if index not in hidden] if hidden else indexes
+
+    def ack_sets(self, run: EntryRun, picked: Sequence[int] | None) -> list[list[int]] | None:
+        """What is left of the batches in a run, or in what is picked of it; None: all of them."""
+        pending = self.pending
+        if not self._cursor.acks.batches and (pending is None or not pending.has_parts):
+            return None  # As nearly always.
+        found = []
+        for entry_id in entry_ids_of(run, picked):
+            position = Position(run.ledger_id, entry_id)
+            words = self._cursor.ack_set(position)
+            found.append((words if pending is None else pending.left(position, words)) or [])
+        return found if any(found) else None

@@ -1,5 +1,6 @@
 """A subscription of a persistent topic: its cursor, and the loop that delivers from it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
@@ -10,9 +11,12 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeReq
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_loop import DispatchLoop
 from magnetar.broker.topics.subscriptions.entry_filter import EntryFilter
+from magnetar.broker.topics.subscriptions.pending_ack_handle import PendingAckHandle
+from magnetar.broker.topics.subscriptions.pending_acks import TransactionAcks
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic_state import StoredTopicState
-from magnetar.errors import Fenced
+from magnetar.broker.topics.transaction_logs import acknowledged_in, pending_ack_log
+from magnetar.errors import Fenced, MagnetarError, TopicClosed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
@@ -37,8 +41,14 @@ class PersistentSubscription(Subscription):
         cursor: Cursor,
         state: StoredTopicState,
         tasks: Tasks,
+        failed: Callable[[], None],
     ) -> None:
+        """``failed`` is called when a log took no record: the topic must be opened again."""
         self.cursor = cursor
+        self._state = state
+        self._failed = failed
+        self._pending: PendingAckHandle | None = None  # None before the first transaction.
+        self._opening: asyncio.Task[PendingAckHandle | MagnetarError] | None = None
         self._filter = EntryFilter(cursor, state, self._acknowledged_by_filter)
         self._delayed: DelayedDelivery | None = None  # Of the last loop.
         self.throttle: DispatchThrottle | None = None
@@ -141,10 +151,101 @@ class PersistentSubscription(Subscription):
         if self.ended:
             self._tell_end()
 
+    async def acknowledge_in_transaction(
+        self,
+        consumer: Consumer,
+        transaction: TxnId,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int], int]] = (),
+        *,
+        cumulative: bool = False,
+    ) -> None:
+        if cumulative and (self.type is None or not self.type.single_active):
+            return
+        handle = await self._pending_ack_handle()
+        if cumulative:
+            position, words = (parts[0][0], parts[0][1]) if parts else (positions[0], None)
+            await handle.acknowledge_cumulative(transaction, position, words)
+            return
+        entries = by_ledger(positions)
+        await handle.acknowledge(transaction, entries, parts)
+        for ledger_id, entry_ids in entries.items():
+            self._acknowledged(consumer, ledger_id, entry_ids)
+        for position, _, _ in parts:
+            self._hold_part(consumer, position)
+
     async def end_transaction(
         self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
     ) -> None:
-        """Nothing can be acknowledged in a transaction yet, and so there is nothing to end."""
+        if self._closed:
+            raise TopicClosed(f"Subscription {self.name} is being closed: ask its next owner")
+        if self._opening is not None:
+            await asyncio.shield(self._opening)
+        if self._pending is not None:
+            await self._pending.end(transaction, commit=commit, low_watermark=low_watermark)
+
+    async def recover(self) -> None:
+        """Learn what transactions acknowledged before. Raises what the stores raise."""
+        if acknowledged_in(self.name) in self._state.ledger.properties:
+            await self._pending_ack_handle()
+
+    async def _pending_ack_handle(self) -> PendingAckHandle:
+        """What acknowledges in transactions, made for the first one."""
+        if self._pending is not None:
+            return self._pending
+        if self._opening is None:
+            self._opening = self._tasks.spawn("pending acks", self._open_pending_acks())
+        opened = await asyncio.shield(self._opening)
+        if isinstance(opened, MagnetarError):
+            raise opened
+        return opened
+
+    async def _open_pending_acks(self) -> PendingAckHandle | MagnetarError:
+        state, name = self._state, acknowledged_in(self.name)
+        try:
+            if self.durable and name not in state.ledger.properties:
+                await state.ledger.change_properties({name: "1"})
+            records = await pending_ack_log(state.context, state.name, self.name)
+            handle = PendingAckHandle(
+                f"[{state.name}][{self.name}]",
+                self.cursor,
+                records,
+                self._tasks,
+                ended=self._transaction_ended,
+                failed=self._failed,
+            )
+            await handle.recover()
+        except MagnetarError as error:
+            return error
+        finally:
+            self._opening = None
+        self._pending = handle
+        self._filter.pending = handle.pending
+        return handle
+
+    def _hold_part(self, consumer: Consumer, position: Position) -> None:
+        """Messages of a batch are pending: its consumer holds so many fewer."""
+        assert self._pending is not None, "they are pending"
+        left = self._pending.pending.left(position, self.cursor.ack_set(position)) or []
+        if self.dispatch is None:
+            return
+        if any(left):
+            self.dispatch.acknowledged_part(consumer, position, pending_in(left))
+        else:
+            self.dispatch.acknowledged(consumer, position.ledger_id, [position.entry_id])
+
+    def _transaction_ended(self, acks: TransactionAcks, commit: bool) -> None:  # noqa: FBT001 it says what it is
+        """What was pending is acknowledged now, or is to be delivered again."""
+        if commit:
+            if acks.upto is not None:
+                self.forget_acknowledged()
+            elif self.ended:
+                self._tell_end()
+        elif self.dispatch is not None:
+            entries = {ledger_id: sorted(ids) for ledger_id, ids in acks.entries.items()}
+            for ledger_id, entry_id in acks.parts:
+                entries.setdefault(ledger_id, []).append(entry_id)
+            self.dispatch.deliver_aborted(entries, cumulative=acks.upto is not None)
 
     def redeliver(
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
@@ -225,8 +326,23 @@ class PersistentSubscription(Subscription):
         try:
             self.disconnect_all()
             await move()
+            if self._pending is not None:
+                await self._pending.moved()
         finally:
             self._fenced = False
+
+    async def close_logs(self) -> None:
+        """Let go of what is kept of transactions, once nobody uses it any more."""
+        if self._pending is not None:
+            await self._pending.close()
+
+    async def delete_logs(self) -> None:
+        """Delete what is kept of transactions. Raises what the stores raise."""
+        name = acknowledged_in(self.name)
+        if name in self._state.ledger.properties:
+            await (await self._pending_ack_handle()).delete()
+            await self._state.ledger.change_properties({}, [name])
+        self._pending = self._filter.pending = None
 
     def close(self, to: BrokerAddress | None = None) -> None:
         super().close(to)

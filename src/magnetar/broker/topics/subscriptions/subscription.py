@@ -112,15 +112,16 @@ class Subscription(ABC):
         consumer: Consumer,
         transaction: TxnId,
         positions: Sequence[Position],
-        parts: Sequence[tuple[Position, list[int]]] = (),
+        parts: Sequence[tuple[Position, list[int], int]] = (),
         *,
         cumulative: bool = False,
     ) -> None:
         """Acknowledge when the transaction commits; until it ends, deliver these to nobody.
 
-        ``positions`` and ``parts`` are as in ``acknowledge``; ``cumulative`` takes one position or
-        part. Returns when this is durable. Raises TransactionConflict and changes nothing where one
-        of them is acknowledged already, or in a transaction that has not ended; NotAllowed, Fenced.
+        ``positions`` and ``parts`` are as in ``acknowledge``, but that a part says how many
+        messages its batch has (0: nobody knows); ``cumulative`` takes one position or part. Returns
+        when this is durable. Raises TransactionConflict and changes nothing where one of them is
+        acknowledged already, or in a transaction that has not ended; NotAllowed, Fenced.
         """
         raise NotAllowed("Transactions are not enabled.")
 

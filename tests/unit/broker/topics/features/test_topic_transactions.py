@@ -12,6 +12,7 @@ from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 
 ONE, TWO, THREE = TxnId(0, 1), TxnId(0, 2), TxnId(0, 3)
+OF_ONE = {"txnid_most_bits": 0, "txnid_least_bits": 1}
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ async def test_a_topic_without_transactions_has_nothing_to_end(bench):
 async def test_an_end_comes_behind_what_is_being_stored(bench, make_run, make_entry):
     end, _, _ = await bench.consumer(SubscriptionType.EXCLUSIVE)
     await bench.publish("a", transaction=ONE)
-    bench._producer.publish(make_run(make_entry("b"), transaction=ONE))
+    bench._producer.publish(make_run(make_entry("b", **OF_ONE), transaction=ONE))
     await bench.topic.end_transaction(ONE, commit=True)
     assert end.got() == ["a", "b"]
 
@@ -112,7 +113,9 @@ async def test_a_late_send_is_refused_in_its_turn(bench, make_run, make_entry):
     await bench.topic.end_transaction(ONE, commit=True)
     sent = bench._end.sent
     bench._producer.publish(make_run(make_entry("b")))
-    bench._producer.publish(make_run(make_entry("c"), make_entry("d"), transaction=ONE))
+    bench._producer.publish(
+        make_run(make_entry("c", **OF_ONE), make_entry("d", **OF_ONE), transaction=ONE)
+    )
     await bench._end.until(lambda end: len(end.sent) == 3)
     assert [what[0] for what in sent] == ["receipts", "receipts", "errors"]
     error = sent[-1][-1]

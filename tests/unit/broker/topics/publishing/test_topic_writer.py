@@ -125,7 +125,7 @@ async def test_a_defect_while_writing_sends_everybody_away(bench, client_end, ma
     run = make_run(make_entry("a"))
     assert not run.traits.unusual
     run.checksums.clear()  # Nobody changes a run that was looked at.
-    run.data[0] = None
+    run.data[0], run.usual = None, True
     producer.publish(run)
     await sender.until(lambda e: ("close_producer", 5) in e.sent)
     assert [sent[0] for sent in sender.sent] == ["errors", "close_producer"]

@@ -1,0 +1,246 @@
+"""What transactions that have not ended acknowledge on a subscription. Pure.
+
+A message that is acknowledged in a transaction is *pending*: it is delivered to nobody, and no
+other transaction may acknowledge it. When its transaction commits it is acknowledged; when that
+aborts it is to be delivered again. What somebody acknowledges without a transaction is acknowledged
+at once, pending or not.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from magnetar.errors import TransactionConflict
+from magnetar.model.position import Position
+from magnetar.model.txn_id import TxnId
+
+Part = tuple[Position, list[int], int]
+"""A batch, its ack set (the messages whose bit is 0 are acknowledged), and how many it has in all,
+0 where the client did not say.
+"""
+
+_CONFLICT: Final = "org.apache.pulsar.transaction.common.exception.TransactionConflictException: "
+_WORD: Final = 2**64 - 1
+
+
+@dataclass(slots=True)
+class TransactionAcks:
+    """What one transaction acknowledges."""
+
+    entries: dict[int, set[int]] = field(default_factory=dict)  # By ledger.
+    parts: dict[Position, list[int]] = field(default_factory=dict)
+    upto: Position | None = None
+    """It acknowledges everything up to there,"""
+    upto_words: list[int] | None = None
+    """and of the batch there only the messages whose bit is 0."""
+
+    def add(self, entries: Mapping[int, Iterable[int]], parts: Iterable[Part]) -> None:
+        for ledger_id, entry_ids in entries.items():
+            self.entries.setdefault(ledger_id, set()).update(entry_ids)
+        for position, words, _ in parts:
+            known = self.parts.get(position)
+            self.parts[position] = words if known is None else both(known, words)
+
+    def record(self) -> dict[str, Any]:
+        """As it is written to a log."""
+        return {
+            "entries": [[ledger_id, sorted(ids)] for ledger_id, ids in self.entries.items()],
+            "parts": [[position, words] for position, words in self.parts.items()],
+            "upto": self.upto,
+            "words": self.upto_words,
+        }
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> "TransactionAcks":
+        found = cls()
+        found.add(dict(record["entries"]), ())
+        found.parts = {Position(*at): words for at, words in record["parts"]}
+        if record["upto"] is not None:
+            found.upto, found.upto_words = Position(*record["upto"]), record["words"]
+        return found
+
+
+class Acknowledged(Protocol):
+    """What a cursor knows."""
+
+    @property
+    def mark(self) -> Position: ...
+
+    def is_acknowledged(self, position: Position) -> bool: ...
+
+    def ack_set(self, position: Position) -> list[int] | None: ...
+
+
+class PendingAcks:
+    """The pending acknowledgements of one subscription."""
+
+    def __init__(self, who: str, cursor: Acknowledged) -> None:
+        """``who`` is what a conflict says of it: its topic and its name."""
+        self.open: dict[TxnId, TransactionAcks] = {}
+        self._who = who
+        self._cursor = cursor
+        self._whole: dict[int, dict[int, TxnId]] = {}  # By ledger and entry.
+        self._parts: dict[Position, list[int]] = {}  # Bits that are 0 are pending in some.
+        self._upto: tuple[TxnId, Position] | None = None  # Only one may be cumulative.
+
+    def __bool__(self) -> bool:
+        return bool(self.open)
+
+    def add(
+        self, transaction: TxnId, entries: Mapping[int, Sequence[int]], parts: Sequence[Part]
+    ) -> None:
+        """Acknowledge entries, and messages of batches. Raises TransactionConflict."""
+        for ledger_id, entry_ids in entries.items():
+            for entry_id in entry_ids:
+                self._check(transaction, Position(ledger_id, entry_id))
+        for part in parts:
+            self._check_part(transaction, part)
+        self._of(transaction).add(entries, parts)
+        for ledger_id, entry_ids in entries.items():
+            self._whole.setdefault(ledger_id, {}).update(dict.fromkeys(entry_ids, transaction))
+        for position, words, _ in parts:
+            self._add_part(position, words)
+
+    def add_cumulative(
+        self, transaction: TxnId, position: Position, words: list[int] | None
+    ) -> None:
+        """Acknowledge everything up to ``position``. Raises TransactionConflict."""
+        if position <= self._cursor.mark:
+            raise self._conflict(
+                transaction,
+                f"try to cumulative ack position: {position} within range of cursor's "
+                f"markDeletePosition: {self._cursor.mark}",
+            )
+        if self._upto is not None and (self._upto[0] != transaction or position <= self._upto[1]):
+            raise self._conflict(
+                transaction,
+                f"try to cumulative batch ack position: {position} within range of current "
+                f"currentPosition: {self._upto[1]}",
+            )
+        its = self._of(transaction)
+        its.upto, its.upto_words = position, words or None
+        self._upto = transaction, position
+
+    def restore(self, transaction: TxnId, acks: TransactionAcks) -> None:
+        """Take back what was pending before; no conflict is looked for."""
+        self.open[transaction] = acks
+        for ledger_id, entry_ids in acks.entries.items():
+            self._whole.setdefault(ledger_id, {}).update(dict.fromkeys(entry_ids, transaction))
+        for position, words in acks.parts.items():
+            self._add_part(position, words)
+        if acks.upto is not None:
+            self._upto = transaction, acks.upto
+
+    def end(self, transaction: TxnId) -> TransactionAcks:
+        """Forget what a transaction acknowledges, which has ended; it has something pending."""
+        acks = self.open.pop(transaction)
+        for ledger_id, entry_ids in acks.entries.items():
+            here = self._whole.get(ledger_id, {})
+            for entry_id in entry_ids:
+                here.pop(entry_id, None)
+            if not here:
+                self._whole.pop(ledger_id, None)
+        for position in acks.parts:
+            del self._parts[position]
+            for other in self.open.values():
+                if (words := other.parts.get(position)) is not None:
+                    self._add_part(position, words)
+        if acks.upto is not None:
+            self._upto = None
+        return acks
+
+    def holds(self, position: Position) -> bool:
+        """Whether nobody is to get any message of an entry."""
+        if self._upto is not None and position <= self._upto[1]:
+            words = self.open[self._upto[0]].upto_words
+            if position < self._upto[1] or words is None:
+                return True
+        if position.entry_id in self._whole.get(position.ledger_id, ()):
+            return True
+        words = self.left(position, self._cursor.ack_set(position))
+        return words is not None and not any(words)
+
+    def held_in(self, ledger_id: int, first: int, count: int) -> set[int]:
+        """The indexes of those of so many entries of which nobody is to get anything."""
+        upto = self._upto
+        if (
+            (upto is None or upto[1] < (ledger_id, first))
+            and ledger_id not in self._whole
+            and not self._parts
+        ):
+            return set()
+        return {index for index in range(count) if self.holds(Position(ledger_id, first + index))}
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there are batches of which only some messages are pending."""
+        return bool(self._parts) or (
+            self._upto is not None and self.open[self._upto[0]].upto_words is not None
+        )
+
+    def left(self, position: Position, words: list[int] | None) -> list[int] | None:
+        """An ack set without what is pending of its batch; None: all of it is to be delivered."""
+        pending = self._parts.get(position)
+        if self._upto is not None and position == self._upto[1]:
+            upto_words = self.open[self._upto[0]].upto_words
+            if upto_words is not None:
+                pending = upto_words if pending is None else both(pending, upto_words)
+        if pending is None:
+            return words
+        return pending if words is None else both(pending, words)
+
+    def _of(self, transaction: TxnId) -> TransactionAcks:
+        return self.open.setdefault(transaction, TransactionAcks())
+
+    def _add_part(self, position: Position, words: list[int]) -> None:
+        known = self._parts.get(position)
+        self._parts[position] = words if known is None else both(known, words)
+
+    def _check(self, transaction: TxnId, position: Position) -> None:
+        """Whether a whole entry may be acknowledged."""
+        if self._cursor.is_acknowledged(position):
+            raise self._conflict(
+                transaction, f"try to ack message:{position} (ackSet is null) already acked before."
+            )
+        if position in self._parts or self.holds(position):
+            raise self._conflict(
+                transaction,
+                f"try to ack message:{position} (ackSet is null) in pending ack status.",
+            )
+
+    def _check_part(self, transaction: TxnId, part: Part) -> None:
+        """Whether the messages of a batch whose bit is 0 may be acknowledged."""
+        position, words, size = part
+        shown = f"{position} (ackSet is {words})"
+        known = self._cursor.ack_set(position)
+        if self._cursor.is_acknowledged(position) or overlap(words, known, size):
+            raise self._conflict(transaction, f"try to ack message:{shown} already acked before.")
+        if self.holds(position) or overlap(words, self.left(position, None), size):
+            raise self._conflict(
+                transaction, f"try to ack batch message:{shown} in pending ack status."
+            )
+
+    def _conflict(self, transaction: TxnId, what: str) -> TransactionConflict:
+        return TransactionConflict(f"{_CONFLICT}{self._who} Transaction:{transaction} {what}")
+
+
+def both(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """The ack set of what one or the other acknowledges. Words that one lacks are all 0."""
+    return [a & b for a, b in zip(one, other, strict=False)]
+
+
+def overlap(one: Sequence[int], other: Sequence[int] | None, size: int) -> bool:
+    """Whether two ack sets of a batch of so many messages acknowledge the same one.
+
+    Where nobody said how many there are, the last message that one of them leaves is taken for the
+    last of the batch.
+    """
+    if other is None:
+        return False
+    left, others = _number(one), _number(other)
+    everything = (1 << (size or max(left, others).bit_length())) - 1
+    return bool(~left & ~others & everything)
+
+
+def _number(words: Sequence[int]) -> int:
+    return sum((word & _WORD) << 64 * index for index, word in enumerate(words))

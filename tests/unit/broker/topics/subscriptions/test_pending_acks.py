@@ -1,0 +1,117 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magnetar.broker.topics.subscriptions.pending_acks import (
+    PendingAcks,
+    TransactionAcks,
+    both,
+    overlap,
+)
+from magnetar.errors import TransactionConflict
+from magnetar.model.position import Position
+from magnetar.model.txn_id import TxnId
+
+ONE, TWO = TxnId(0, 1), TxnId(0, 2)
+
+
+class Cursor:
+    """What is acknowledged for good."""
+
+    def __init__(self, mark=-1, batches=()):
+        self.mark = Position(0, mark)
+        self._batches = dict(batches)
+
+    def is_acknowledged(self, position):
+        return position <= self.mark
+
+    def ack_set(self, position):
+        return self._batches.get(position)
+
+
+def at(entry_id):
+    return Position(0, entry_id)
+
+
+def test_what_is_pending_is_held_until_it_ends():
+    pending = PendingAcks("who", Cursor())
+    pending.add(ONE, {0: [1, 3]}, [])
+    pending.add(TWO, {0: [2], 1: [0]}, [])
+    assert pending.held_in(0, 1, 4) == {0, 1, 2}
+    assert pending.held_in(1, 0, 4) == {0}
+    assert pending.end(ONE).entries == {0: {1, 3}}
+    assert pending.held_in(0, 1, 4) == {1}
+    pending.end(TWO)
+    assert not pending
+    assert pending.held_in(0, 0, 9) == set()
+
+
+def test_a_conflict_changes_nothing():
+    pending = PendingAcks("who", Cursor(mark=0))
+    pending.add(ONE, {0: [2]}, [])
+    for entries, parts in [
+        ({0: [1, 2]}, []),
+        ({0: [1, 0]}, []),
+        ({0: [1]}, [(at(2), [1], 2)]),
+        ({0: [1]}, [(at(0), [1], 2)]),
+    ]:
+        with pytest.raises(TransactionConflict, match=r"^org\.apache\..*: who Transaction:\(0,2\)"):
+            pending.add(TWO, entries, parts)
+    assert list(pending.open) == [ONE]
+    assert not pending.holds(at(1))
+
+
+def test_parts_of_a_batch_are_of_several_transactions():
+    pending = PendingAcks("who", Cursor(batches={at(1): [0b0111]}))
+    pending.add(ONE, {}, [(at(1), [0b1110], 4)])
+    assert pending.left(at(1), [0b0111]) == [0b0110]
+    with pytest.raises(TransactionConflict, match="pending ack status"):
+        pending.add(TWO, {}, [(at(1), [0b1100], 4)])
+    with pytest.raises(TransactionConflict, match="already acked"):
+        pending.add(TWO, {}, [(at(1), [0b0111], 4)])
+    with pytest.raises(TransactionConflict, match="pending ack status"):
+        pending.add(TWO, {0: [1]}, [])
+    pending.add(TWO, {}, [(at(1), [0b1001], 4)])
+    assert pending.holds(at(1))
+    pending.end(ONE)
+    assert (pending.holds(at(1)), pending.left(at(1), None)) == (False, [0b1001])
+
+
+def test_a_cumulative_one_may_end_within_a_batch():
+    pending = PendingAcks("who", Cursor())
+    pending.add_cumulative(ONE, at(3), [0b10])
+    assert pending.held_in(0, 0, 6) == {0, 1, 2}
+    assert (pending.has_parts, pending.left(at(3), None)) == (True, [0b10])
+    pending.add_cumulative(ONE, at(5), None)
+    assert pending.held_in(0, 0, 7) == {0, 1, 2, 3, 4, 5}
+    assert (pending.end(ONE).upto, pending.holds(at(0))) == (at(5), False)
+
+
+@given(st.lists(st.integers(0, 9), unique=True), st.none() | st.integers(0, 9))
+def test_a_record_tells_everything(entries, upto):
+    pending = PendingAcks("who", Cursor())
+    pending.add(ONE, {0: entries}, [(Position(1, 0), [2**63 - 1, -1], 128)])
+    if upto is not None:
+        pending.add_cumulative(ONE, at(upto), [3])
+    again = PendingAcks("who", Cursor())
+    again.restore(ONE, TransactionAcks.of_record(pending.open[ONE].record()))
+    assert again.open == pending.open
+    assert again.held_in(0, 0, 10) == pending.held_in(0, 0, 10)
+    assert again.left(Position(1, 0), None) == [2**63 - 1, -1]
+
+
+@given(st.integers(1, 130), st.data())
+def test_two_ack_sets_overlap_where_both_acknowledge_a_message(size, data):
+    chosen = st.sets(st.integers(0, size - 1), min_size=1)
+    one, other = data.draw(chosen), data.draw(chosen)
+
+    def words_of(acknowledged):
+        number = ((1 << size) - 1) & ~sum(1 << each for each in acknowledged)
+        words = [(number >> 64 * index) & (2**64 - 1) for index in range((size + 63) // 64)]
+        while words and not words[-1]:
+            words.pop()  # As Java leaves them out.
+        return [word - 2**64 if word > 2**63 - 1 else word for word in words]
+
+    assert overlap(words_of(one), words_of(other), size) == bool(one & other)
+    left = both(words_of(one), words_of(other))
+    assert any(left) == (one | other != set(range(size)))
