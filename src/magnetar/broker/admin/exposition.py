@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 @dataclass(slots=True)
-class Table:
+class MetricTable:
     """Things that have the same metrics: the labels of each, and its values by column."""
 
     columns: Sequence[Column]
@@ -42,9 +42,9 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def lines(tables: Iterable[Table]) -> Iterator[str]:
+def lines(tables: Iterable[MetricTable]) -> Iterator[str]:
     """All samples in pieces, those of a name one behind the other, also from several tables."""
-    places: dict[str, list[tuple[Table, int]]] = {}
+    places: dict[str, list[tuple[MetricTable, int]]] = {}
     heads: dict[str, Column] = {}
     for table in tables:
         for index, column in enumerate(table.columns):

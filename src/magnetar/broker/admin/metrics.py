@@ -10,7 +10,7 @@ from importlib import import_module
 from itertools import chain
 from typing import Any, Final
 
-from magnetar.broker.admin.exposition import Table, labels_of, lines
+from magnetar.broker.admin.exposition import MetricTable, labels_of, lines
 from magnetar.broker.admin.overview import PAUSE_S
 from magnetar.broker.admin.rates import (
     NO_RATES,
@@ -65,7 +65,7 @@ class _Scrape:
         self.sums: dict[NamespaceName, Sequence[float]] = {}
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
-        self._tables = {kind: Table(its.columns) for kind, its in METRICS.items()}
+        self._tables = {kind: MetricTable(its.columns) for kind, its in METRICS.items()}
 
     async def pass_topics(self) -> None:
         """Note what all open topics have."""

@@ -1,13 +1,13 @@
 import pytest
 
 from magnetar.broker.admin import exposition
-from magnetar.broker.admin.exposition import Column, Table, labels_of, lines
+from magnetar.broker.admin.exposition import Column, MetricTable, labels_of, lines
 
 
 def test_samples_of_a_name_stand_together_also_from_two_tables(monkeypatch):
     monkeypatch.setattr(exposition, "ROWS_PER_PIECE", 2)
     shared = Column("b", "of both")
-    first, second = Table((Column("a", "one"), shared)), Table((shared,))
+    first, second = MetricTable((Column("a", "one"), shared)), MetricTable((shared,))
     for number in range(3):
         first.add(labels_of(n=str(number)), (number, number * 10))
     second.add(labels_of(m="x"), (7.5,))
@@ -27,7 +27,7 @@ def test_samples_of_a_name_stand_together_also_from_two_tables(monkeypatch):
 
 
 def test_what_nobody_has_is_not_named():
-    assert "".join(lines([Table((Column("a", "one"),))])) == ""
+    assert "".join(lines([MetricTable((Column("a", "one"),))])) == ""
 
 
 def test_labels_cannot_break_out():
@@ -36,4 +36,4 @@ def test_labels_cannot_break_out():
 
 def test_a_row_has_a_value_for_each_column():
     with pytest.raises(AssertionError):
-        Table((Column("a", "one"),)).add("", (1, 2))
+        MetricTable((Column("a", "one"),)).add("", (1, 2))

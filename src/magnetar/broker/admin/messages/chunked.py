@@ -16,7 +16,7 @@ from magnetar.message import compression, metadata
 from magnetar.message.metadata import ChunkInfo
 from magnetar.model.position import Position
 
-from .entries import Slices, entries_back, entries_from
+from .entries import TurnTaker, entries_back, entries_from
 from .stored import UNPACKED_BYTES_MAX, StoredMessage, messages_in
 
 CHUNKED_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -34,7 +34,7 @@ _Whole = tuple[str, ChunkInfo]
 class ChunkedMessages:
     """Puts together those of one log, for one page."""
 
-    def __init__(self, log: TopicLog, slices: Slices, *, waits: bool = False) -> None:
+    def __init__(self, log: TopicLog, slices: TurnTaker, *, waits: bool = False) -> None:
         """``waits``: a chunk whose last one is not there yet is not shown, since that will come."""
         self._log = log
         self._slices = slices

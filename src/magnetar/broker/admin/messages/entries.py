@@ -27,7 +27,7 @@ FIRST_ENTRIES: Final = 4
 """Backwards, so many are read first; then more where they are small."""
 
 
-class Slices:
+class TurnTaker:
     """Gives others in the event loop a turn, now and then."""
 
     def __init__(self, clock: Clock) -> None:
@@ -41,7 +41,7 @@ class Slices:
 
 
 async def unpacked(
-    position: Position, entry: bytes, slices: Slices, *, backwards: bool = False
+    position: Position, entry: bytes, slices: TurnTaker, *, backwards: bool = False
 ) -> list[StoredMessage]:
     """The messages of an entry; backwards, the last one first."""
     await slices.turn()

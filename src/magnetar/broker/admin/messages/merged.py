@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from magnetar.errors import InvalidValue
 
-from .page import PAGE_BYTES_MAX, Place
+from .page import PAGE_BYTES_MAX, PageCursor
 
 Json: TypeAlias = dict[str, Any]
 
@@ -48,10 +48,10 @@ def merged(pages: Mapping[int, Json], count: int, *, backwards: bool) -> Json:
 
 
 def _place_text(sent: Json) -> str:
-    return str(Place(sent["ledgerId"], sent["entryId"], sent["batchIndex"]))
+    return str(PageCursor(sent["ledgerId"], sent["entryId"], sent["batchIndex"]))
 
 
-def places_of(text: str) -> dict[int, Place]:
+def places_of(text: str) -> dict[int, PageCursor]:
     """What such a text says. Raises InvalidValue."""
     found = {}
     for part in text.split(","):
@@ -62,11 +62,11 @@ def places_of(text: str) -> dict[int, Place]:
     return found
 
 
-def _place(part: str, text: str) -> Place:
+def _place(part: str, text: str) -> PageCursor:
     numbers = [_number(each, text) for each in part.split(":")]
     if not 2 <= len(numbers) <= 3:
         raise _no_place(text)
-    return Place(*numbers)
+    return PageCursor(*numbers)
 
 
 def _number(part: str, text: str) -> int:

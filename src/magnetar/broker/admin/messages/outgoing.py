@@ -10,7 +10,7 @@ from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.message import metadata
 from magnetar.message.entry import join
 
-from .wanted import time_ms
+from .message_filter import time_ms
 
 MESSAGES_MAX: Final = 1_000
 """The most messages of one request."""

@@ -13,7 +13,7 @@ from magnetar.clock import Clock
 from magnetar.model.position import Position
 
 from .chunked import ChunkedMessages
-from .entries import Slices, entries_back, entries_from, unpacked
+from .entries import TurnTaker, entries_back, entries_from, unpacked
 from .stored import StoredMessage, plain_batch
 
 COUNT_MAX: Final = 500
@@ -26,7 +26,7 @@ SCANNED_S_MAX: Final = 2.0
 """How far a page looks for what is wanted."""
 
 
-class Place(NamedTuple):
+class PageCursor(NamedTuple):
     """Where a page begins: at a message, which it has if that is wanted."""
 
     ledger_id: int
@@ -57,14 +57,14 @@ class Page:
     """What was found, in the order it was looked for; ``next`` is None where nothing is left."""
 
     messages: list[StoredMessage] = field(default_factory=list)
-    next: Place | None = None
+    next: PageCursor | None = None
     scan: Scan = field(default_factory=Scan)
 
 
 async def find_page(
     log: TopicLog,
     clock: Clock,
-    start: Place,
+    start: PageCursor,
     *,
     count: int,
     backwards: bool = False,
@@ -78,7 +78,7 @@ async def find_page(
     """
     page, scan = Page(), Scan()
     page.scan = scan
-    size, deadline, slices = 0, clock.now() + SCANNED_S_MAX, Slices(clock)
+    size, deadline, slices = 0, clock.now() + SCANNED_S_MAX, TurnTaker(clock)
     chunked = ChunkedMessages(log, slices)
     entries = (
         entries_back(log, start.position, inclusive=True)
@@ -91,15 +91,15 @@ async def find_page(
             or scan.bytes + len(entry) > SCANNED_BYTES_MAX
             or clock.now() > deadline
         ):
-            page.next = Place(*position)
+            page.next = PageCursor(*position)
             break
         scan.entries += 1
         scan.bytes += len(entry)
-        passed_over = None if may_have(entry) else plain_batch(position, entry)
-        if passed_over is not None:
-            scan.messages += passed_over.batch_size
-            scan.first = scan.first or passed_over
-            scan.last = passed_over
+        skipped = None if may_have(entry) else plain_batch(position, entry)
+        if skipped is not None:
+            scan.messages += skipped.batch_size
+            scan.first = scan.first or skipped
+            scan.last = skipped
             await slices.turn()
             continue
         for message in await unpacked(position, entry, slices, backwards=backwards):
@@ -109,7 +109,7 @@ async def find_page(
             if shown is not None and wanted(shown):
                 size += shown.size
                 if len(page.messages) == count or (page.messages and size > PAGE_BYTES_MAX):
-                    page.next = Place(*shown.id)
+                    page.next = PageCursor(*shown.id)
                     return page
                 page.messages.append(shown)
             scan.messages += 1
@@ -119,7 +119,7 @@ async def find_page(
     return page
 
 
-def _before(message: StoredMessage, start: Place, *, backwards: bool) -> bool:
+def _before(message: StoredMessage, start: PageCursor, *, backwards: bool) -> bool:
     if start.batch_index < 0:
         return False
     behind = message.batch_index - start.batch_index

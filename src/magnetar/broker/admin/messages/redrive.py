@@ -23,11 +23,11 @@ from magnetar.model.process_status import ProcessStatus
 from magnetar.rest.exchange import Request
 from magnetar.wire.schemas import version_bytes, version_number
 
-from .entries import READ_BYTES, READ_ENTRIES, Slices, entries_of, unpacked
-from .letters import EntryLetters, Letter, letters_of, without
+from .dead_letters import DeadLetter, EntryDeadLetters, dead_letters_of, without
+from .entries import READ_BYTES, READ_ENTRIES, TurnTaker, entries_of, unpacked
+from .message_filter import MessageFilter
 from .publishing import publish
 from .redrive_progress import Progress, SourceProgress
-from .wanted import Wanted
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class RedriveOrder:
     topic: TopicName
     sources: Sequence[TopicName]
     subscription: str | None  # None: all that is stored is copied, and stays.
-    wanted: Wanted
+    wanted: MessageFilter
     to: TopicName | None
     count: int
     rate: int  # Letters in a second; 0 for no limit.
@@ -80,9 +80,9 @@ class Redrive:
 
     async def look(
         self, sample_max: int, deadline: float
-    ) -> list[tuple[TopicName, Letter, TopicName]]:
+    ) -> list[tuple[TopicName, DeadLetter, TopicName]]:
         """Some letters with their source and target; ``progress`` counts all up to ``deadline``."""
-        sample: list[tuple[TopicName, Letter, TopicName]] = []
+        sample: list[tuple[TopicName, DeadLetter, TopicName]] = []
         for source in self._order.sources:
             async for group in self._groups(source):
                 for target, letters in (await self._by_target(source, group)).items():
@@ -135,15 +135,15 @@ class Redrive:
             )
         return topic.log, subscription
 
-    async def _groups(self, source: TopicName) -> AsyncIterator[list[EntryLetters]]:
+    async def _groups(self, source: TopicName) -> AsyncIterator[list[EntryDeadLetters]]:
         """The letters of a source, entry by entry, in groups that are published together."""
-        rate, slices = self._order.rate, Slices(self._clock)
+        rate, slices = self._order.rate, TurnTaker(self._clock)
         most = min(GROUP_MAX, max(rate // 10, 1)) if rate else GROUP_MAX
         opened = await self._opened(source, begins=True)
         if opened is None:
             return
         at, end = opened[0].first if opened[1] is None else opened[1].mark, opened[0].end
-        group: list[EntryLetters] = []
+        group: list[EntryDeadLetters] = []
         length, size = 0, 0
         while run := await opened[0].read(at, READ_ENTRIES, READ_BYTES):
             for position, entry in entries_of(run):
@@ -156,7 +156,7 @@ class Redrive:
                     continue
                 self.progress.entries += 1
                 messages = await unpacked(position, entry, slices)
-                found = letters_of(
+                found = dead_letters_of(
                     position,
                     entry,
                     messages,
@@ -180,7 +180,7 @@ class Redrive:
         yield group
 
     async def _move(
-        self, source: TopicName, group: list[EntryLetters], its: SourceProgress
+        self, source: TopicName, group: list[EntryDeadLetters], its: SourceProgress
     ) -> None:
         """Publish copies, and acknowledge those that are durable. Raises what publishing met."""
         failure: MagnetarError | None = None
@@ -224,10 +224,10 @@ class Redrive:
             await self._clock.sleep(self._paid_until - now)
 
     async def _by_target(
-        self, source: TopicName, group: list[EntryLetters]
-    ) -> dict[TopicName, list[tuple[EntryLetters, Letter]]]:
+        self, source: TopicName, group: list[EntryDeadLetters]
+    ) -> dict[TopicName, list[tuple[EntryDeadLetters, DeadLetter]]]:
         """The letters by the topic or partition that each goes to; what stays is skipped."""
-        chosen: dict[TopicName, list[tuple[EntryLetters, Letter]]] = {}
+        chosen: dict[TopicName, list[tuple[EntryDeadLetters, DeadLetter]]] = {}
         for found in group:
             for reason in found.skipped:
                 self.progress.skip(reason)
@@ -268,14 +268,16 @@ class Redrive:
         except MagnetarError as error:
             self._refused[target] = f"{target}: {error}"
 
-    def _refuse(self, found: EntryLetters, letter: Letter, reason: str) -> None:
+    def _refuse(self, found: EntryDeadLetters, letter: DeadLetter, reason: str) -> None:
         """Let a letter stay, and others for its topic."""
         self._refused[letter.target] = reason
         self.progress.skip(reason)
         found.letters.remove(letter)
         found.skipped.append(reason)
 
-    async def _version(self, source: TopicName, target: TopicName, letter: Letter) -> bytes | None:
+    async def _version(
+        self, source: TopicName, target: TopicName, letter: DeadLetter
+    ) -> bytes | None:
         """The version that the letter's schema has where it goes. Raises IncompatibleSchema."""
         sent = letter.message.schema_version or b""
         if (target, sent) not in self._versions:
@@ -287,7 +289,7 @@ class Redrive:
         return self._versions[target, sent]
 
 
-def _acknowledge(log: TopicLog, subscription: Subscription, group: list[EntryLetters]) -> None:
+def _acknowledge(log: TopicLog, subscription: Subscription, group: list[EntryDeadLetters]) -> None:
     whole = [each.position for each in group if each.letters and each.whole]
     parts: list[tuple[Position, list[int]]] = []
     for each in group:

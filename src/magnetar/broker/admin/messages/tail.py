@@ -15,9 +15,9 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 
 from .chunked import ChunkedMessages
-from .entries import Slices, entries_from, unpacked
+from .entries import TurnTaker, entries_from, unpacked
+from .message_filter import MessageFilter
 from .shown import ShownMessages
-from .wanted import Wanted
 from .work import MessageWork
 
 POLL_S: Final = 0.2
@@ -41,7 +41,7 @@ class Tail(AsyncIterator[bytes]):
         work: MessageWork,
         logs: Logs,
         showing: Callable[[TopicName], ShownMessages],
-        wanted: Wanted,
+        wanted: MessageFilter,
         clock: Clock,
     ) -> None:
         """Raises Rejection where so many listen that nobody else may."""
@@ -85,7 +85,7 @@ class Tail(AsyncIterator[bytes]):
             place = log.back(end, BEHIND_MAX)
             events.append(event_of("missed", {"topic": str(name), "entries": missed}))
         showing = self._showing.setdefault(name, self._show(name))
-        slices, size = Slices(self._clock), 0
+        slices, size = TurnTaker(self._clock), 0
         chunked = ChunkedMessages(log, slices, waits=True)
         try:
             async for position, entry in entries_from(log, place, end):

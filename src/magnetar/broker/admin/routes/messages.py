@@ -6,12 +6,12 @@ from typing import Any, Final, Self
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.messages import merged
-from magnetar.broker.admin.messages.letters import is_pending
-from magnetar.broker.admin.messages.page import COUNT_MAX, Place, find_page
+from magnetar.broker.admin.messages.dead_letters import is_pending
+from magnetar.broker.admin.messages.message_filter import MessageFilter, time_ms
+from magnetar.broker.admin.messages.page import COUNT_MAX, PageCursor, find_page
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.stored import StoredMessage, id_json
 from magnetar.broker.admin.messages.tail import Tail
-from magnetar.broker.admin.messages.wanted import Wanted, time_ms
 from magnetar.broker.admin.owners import (
     OfOneBroker,
     OfTopicOrRecord,
@@ -39,13 +39,13 @@ COUNT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """A request for a page of messages."""
 
     start: str
     count: int
     backwards: bool
-    wanted: Wanted
+    wanted: MessageFilter
     subscription: str | None  # Only what it has not acknowledged.
 
     @classmethod
@@ -61,11 +61,11 @@ class Asked:
         return cls(start, count or COUNT, backwards, wanted_of(request.query), subscription)
 
 
-def wanted_of(said: Any) -> Wanted:
+def wanted_of(said: Any) -> MessageFilter:
     """Which messages a query, or a body, asks for. Raises InvalidValue."""
     since, until = said.get("since"), said.get("until")
     properties = jackson.text_map(said.get("properties") or {}, "properties")
-    return Wanted(
+    return MessageFilter(
         jackson.text(said.get("key"), "key"),
         jackson.text(said.get("filter"), "filter") or "",
         tuple(properties.items()),
@@ -83,7 +83,7 @@ def wanted_of(said: Any) -> Wanted:
 )
 async def browse(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
     """A page of messages; what was found, where to go on, and how far was looked."""
-    asked = Asked.of(request)
+    asked = PageRequest.of(request)
     if topic is None:
         return shown(await _of_partitions(admin, request, asked))
     if "=" in asked.start:
@@ -114,7 +114,9 @@ async def browse(admin: AdminServices, request: Request, topic: StoredTopic | No
     return shown({"messages": messages, "next": going_on, "scanned": scanned})
 
 
-async def _of_partitions(admin: AdminServices, request: Request, asked: Asked) -> dict[str, Any]:
+async def _of_partitions(
+    admin: AdminServices, request: Request, asked: PageRequest
+) -> dict[str, Any]:
     """The pages of all partitions as one. Raises Rejection, InvalidValue, NotAllowed."""
     topic = arguments.topic(request)
     count = await admin.resources.partitions(topic)
@@ -142,7 +144,7 @@ async def _of_partitions(admin: AdminServices, request: Request, asked: Asked) -
     return merged.merged(pages, asked.count, backwards=asked.backwards)
 
 
-def _taken(asked: Asked, topic: StoredTopic) -> Callable[[StoredMessage], bool]:
+def _taken(asked: PageRequest, topic: StoredTopic) -> Callable[[StoredMessage], bool]:
     """Raises SubscriptionNotFound."""
     if asked.subscription is None:
         return asked.wanted.takes
@@ -181,19 +183,19 @@ async def tail(admin: AdminServices, request: Request) -> Reply:
     return Reply(200, content_type=EVENTS, headers=headers, stream=stream)
 
 
-async def place_at(log: TopicLog, start: str, *, backwards: bool) -> Place:
+async def place_at(log: TopicLog, start: str, *, backwards: bool) -> PageCursor:
     """Where ``earliest``, ``latest``, a message's id or a time is. Raises InvalidValue."""
     if start == "earliest":
-        return Place(*EARLIEST)
+        return PageCursor(*EARLIEST)
     if start == "latest":
-        return Place(*log.end)
+        return PageCursor(*log.end)
     if ":" in start and "-" not in start:
         return merged.places_of(start)[-1]
     time = time_ms(start)
     if not backwards:
-        return Place(*await log.position_at(time))
+        return PageCursor(*await log.position_at(time))
     behind = await log.position_at(time + 1)
-    return Place(*(log.back(behind, 1) if behind > log.first else EARLIEST))
+    return PageCursor(*(log.back(behind, 1) if behind > log.first else EARLIEST))
 
 
 _ALL: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/messages"

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.messages.entries import Slices, entries_from, unpacked
+from magnetar.broker.admin.messages.entries import TurnTaker, entries_from, unpacked
+from magnetar.broker.admin.messages.message_filter import MessageFilter
 from magnetar.broker.admin.messages.page import SCANNED_ENTRIES_MAX, SCANNED_S_MAX
 from magnetar.broker.admin.messages.shown import ShownMessages
-from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.broker.admin.owners import OfOneBroker
 from magnetar.broker.admin.routes.messages import place_at, wanted_of
 from magnetar.broker.admin.routes.redrive import (
@@ -49,7 +49,7 @@ class Found:
 class Search:
     """What is looked for, and how far; the same for all partitions."""
 
-    wanted: Wanted
+    wanted: MessageFilter
     start: str
     left: int  # Entries that may still be found.
     until: float  # By ``Clock.now``.
@@ -133,7 +133,7 @@ async def _positions(
     """Look in one log for entries that have what is wanted."""
     log, found = topic.log, list[Position]()
     showing = ShownMessages(topic.name, admin.schema_registry)
-    slices = Slices(admin.clock)
+    slices = TurnTaker(admin.clock)
     first = (await place_at(log, search.start, backwards=False)).position
     async for position, entry in entries_from(log, first, log.end):
         looked_enough = search.scanned >= SCANNED_ENTRIES_MAX or admin.clock.now() > search.until

@@ -4,10 +4,10 @@ from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.admin.messages import chunked
 from magnetar.broker.admin.messages.chunked import ChunkedMessages
-from magnetar.broker.admin.messages.entries import Slices, entries_from
-from magnetar.broker.admin.messages.page import Place, find_page
+from magnetar.broker.admin.messages.entries import TurnTaker, entries_from
+from magnetar.broker.admin.messages.message_filter import MessageFilter
+from magnetar.broker.admin.messages.page import PageCursor, find_page
 from magnetar.broker.admin.messages.stored import messages_in
-from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.clock import SystemClock
 from magnetar.message import compression
 from magnetar.message.compression import CompressionType
@@ -16,7 +16,7 @@ from magnetar.message.entry_traits import EntryTraits
 from magnetar.message.metadata import ChunkInfo, build
 from magnetar.model.position import EARLIEST
 
-WHOLE = Wanted()
+WHOLE = MessageFilter()
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def store(topic, *words):
 
 
 async def shown(topic, *, backwards=False, count=20, wanted=WHOLE, start=None):
-    start = start or (Place(*topic.log.end) if backwards else Place(*EARLIEST))
+    start = start or (PageCursor(*topic.log.end) if backwards else PageCursor(*EARLIEST))
     found = await find_page(
         topic.log, SystemClock(), start, count=count, backwards=backwards, wanted=wanted.takes
     )
@@ -62,7 +62,7 @@ async def test_pages_follow_each_other_through_chunks(topic):
 
 async def test_what_is_looked_for_may_lie_across_chunks(topic):
     await store(topic, "m0/2", "m1/2", "a")
-    assert (await shown(topic, wanted=Wanted(contains="0m1")))[0] == ["m0m1"]
+    assert (await shown(topic, wanted=MessageFilter(contains="0m1")))[0] == ["m0m1"]
 
 
 async def test_a_chunk_that_was_sent_twice_counts_once(topic):
@@ -158,7 +158,7 @@ async def test_two_producers_that_give_the_same_uuid_have_a_message_each(topic):
 
 async def test_who_follows_waits_for_the_last_chunk(topic):
     await store(topic, "m0/2", "m1/2")
-    messages = ChunkedMessages(topic.log, Slices(SystemClock()), waits=True)
+    messages = ChunkedMessages(topic.log, TurnTaker(SystemClock()), waits=True)
     seen = [
         await messages.shown(message)
         async for position, entry in entries_from(topic.log)

@@ -5,7 +5,7 @@ from unit.storage.managed_ledger.logs import append
 from magnetar.broker.admin.messages import entries
 from magnetar.broker.admin.messages.entries import (
     PAUSE_S,
-    Slices,
+    TurnTaker,
     entries_back,
     entries_from,
     unpacked,
@@ -25,7 +25,7 @@ async def topic(world):
 
 async def test_large_entries_are_unpacked_in_a_thread():
     large = batch_of(b"a" * 300_000, b"b")
-    found = await unpacked(Position(1, 1), large, Slices(SystemClock()), backwards=True)
+    found = await unpacked(Position(1, 1), large, TurnTaker(SystemClock()), backwards=True)
     assert [each.size for each in found] == [1, 300_000]
 
 
@@ -41,7 +41,7 @@ async def test_others_have_their_turn():
         async def sleep(self, seconds):
             turns.append(seconds)
 
-    await unpacked(Position(1, 1), batch_of(b"a", b"b"), Slices(Clock()))
+    await unpacked(Position(1, 1), batch_of(b"a", b"b"), TurnTaker(Clock()))
     assert turns == [PAUSE_S] * 3
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from magnetar.broker.admin.messages.merged import merged, places_of
-from magnetar.broker.admin.messages.page import PAGE_BYTES_MAX, Place
+from magnetar.broker.admin.messages.page import PAGE_BYTES_MAX, PageCursor
 from magnetar.errors import InvalidValue
 
 
@@ -52,9 +52,9 @@ def test_nothing_left_is_said():
 @pytest.mark.parametrize(
     ("places", "text"),
     [
-        ({-1: Place(3, 7)}, "3:7"),
-        ({-1: Place(3, 7, 2)}, "3:7:2"),
-        ({0: Place(1, 2), 3: Place(4, 5, 6)}, "0=1:2,3=4:5:6"),
+        ({-1: PageCursor(3, 7)}, "3:7"),
+        ({-1: PageCursor(3, 7, 2)}, "3:7:2"),
+        ({0: PageCursor(1, 2), 3: PageCursor(4, 5, 6)}, "0=1:2,3=4:5:6"),
     ],
 )
 def test_where_to_go_on_is_text(places, text):

@@ -5,8 +5,8 @@ from unit.broker.admin.messages.entries import batch_of, entry_of
 from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.admin.messages import page as pages
-from magnetar.broker.admin.messages.page import Place, find_page
-from magnetar.broker.admin.messages.wanted import Wanted
+from magnetar.broker.admin.messages.message_filter import MessageFilter
+from magnetar.broker.admin.messages.page import PageCursor, find_page
 from magnetar.clock import SystemClock
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.position import EARLIEST
@@ -18,7 +18,7 @@ NAME = "persistent://public/default/x"
     ("place", "text"), [((7, 3), "7:3"), ((7, 3, 0), "7:3:0"), ((7, 3, 2), "7:3:2")]
 )
 def test_a_place_is_written_as_the_id_of_its_message(place, text):
-    assert str(Place(*place)) == text
+    assert str(PageCursor(*place)) == text
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ async def page(topic, start, count=20, *, backwards=False, wanted=None):
         start,
         count=count,
         backwards=backwards,
-        wanted=(wanted or Wanted()).takes,
-        may_have=(wanted or Wanted()).may_be_in,
+        wanted=(wanted or MessageFilter()).takes,
+        may_have=(wanted or MessageFilter()).may_be_in,
     )
 
 
@@ -53,7 +53,7 @@ def payloads(found):
 
 
 async def test_pages_follow_each_other_without_gaps(topic):
-    place, seen = Place(*EARLIEST), []
+    place, seen = PageCursor(*EARLIEST), []
     while place is not None:
         found = await page(topic, place, 2)
         seen.append(payloads(found))
@@ -62,7 +62,7 @@ async def test_pages_follow_each_other_without_gaps(topic):
 
 
 async def test_backwards_too(topic):
-    place, seen = Place(*topic.log.end), []
+    place, seen = PageCursor(*topic.log.end), []
     while place is not None:
         found = await page(topic, place, 3, backwards=True)
         seen.append(payloads(found))
@@ -72,13 +72,13 @@ async def test_backwards_too(topic):
 
 async def test_a_page_may_begin_within_a_batch(topic):
     ledger_id, _ = topic.log.first
-    assert payloads(await page(topic, Place(ledger_id, 2, 1), 2)) == "34"
-    assert payloads(await page(topic, Place(ledger_id, 2, 1), 9, backwards=True)) == "3210"
-    assert payloads(await page(topic, Place(ledger_id, 2), 9, backwards=True)) == "43210"
+    assert payloads(await page(topic, PageCursor(ledger_id, 2, 1), 2)) == "34"
+    assert payloads(await page(topic, PageCursor(ledger_id, 2, 1), 9, backwards=True)) == "3210"
+    assert payloads(await page(topic, PageCursor(ledger_id, 2), 9, backwards=True)) == "43210"
 
 
 async def test_what_is_not_wanted_is_passed_over_and_counted(topic):
-    found = await page(topic, Place(*EARLIEST), wanted=Wanted(contains="5"))
+    found = await page(topic, PageCursor(*EARLIEST), wanted=MessageFilter(contains="5"))
     assert (payloads(found), found.next) == ("5", None)
     assert (found.scan.entries, found.scan.messages) == (5, 8)
     assert found.scan.last.position.entry_id == 4
@@ -86,7 +86,7 @@ async def test_what_is_not_wanted_is_passed_over_and_counted(topic):
 
 async def test_a_search_ends_somewhere_and_says_where(topic, monkeypatch):
     ledger_id, _ = topic.log.first
-    wanted = Wanted(contains="nothing")
+    wanted = MessageFilter(contains="nothing")
     for name, value in (
         ("SCANNED_ENTRIES_MAX", 2),
         ("SCANNED_BYTES_MAX", len(entry_of(b"0")) * 2 + 1),
@@ -94,11 +94,11 @@ async def test_a_search_ends_somewhere_and_says_where(topic, monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(pages, name, value)
-            found = await page(topic, Place(*EARLIEST), wanted=wanted)
-        assert found.next == Place(ledger_id, found.scan.entries)
+            found = await page(topic, PageCursor(*EARLIEST), wanted=wanted)
+        assert found.next == PageCursor(ledger_id, found.scan.entries)
         assert found.scan.entries in (1, 2)
 
 
 async def test_the_payloads_of_a_page_are_bounded_and_one_message_always_fits(topic, monkeypatch):
     monkeypatch.setattr(pages, "PAGE_BYTES_MAX", 0)
-    assert payloads(await page(topic, Place(*EARLIEST))) == "0"
+    assert payloads(await page(topic, PageCursor(*EARLIEST))) == "0"

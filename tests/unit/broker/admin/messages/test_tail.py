@@ -8,9 +8,9 @@ from unit.broker.admin.messages.entries import batch_of, entry_of
 from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.admin.messages import tail
+from magnetar.broker.admin.messages.message_filter import MessageFilter
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.tail import BEHIND_MAX, Tail
-from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.broker.admin.messages.work import LISTENERS_MAX, MessageWork
 from magnetar.errors import CorruptEntry
 from magnetar.message.entry_traits import EntryTraits
@@ -46,7 +46,7 @@ async def told(world, topic, clock, work):
         work,
         lambda: {topic.name: topic.log},
         lambda name: ShownMessages(name, world.services.schema_registry),
-        Wanted(),
+        MessageFilter(),
         clock,
     )
     assert events(await anext(found)) == [("began", {"topics": [NAME]})]

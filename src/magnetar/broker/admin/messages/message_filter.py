@@ -10,7 +10,7 @@ from .stored import StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MessageFilter:
     """All that is said must hold; without anything every message is wanted.
 
     ``contains`` is looked for in the key, in the values of properties and in the payload; as
@@ -50,7 +50,7 @@ class Wanted:
 
     @property
     def everything(self) -> bool:
-        return self == Wanted()
+        return self == MessageFilter()
 
     def _has_key(self, message: StoredMessage) -> bool:
         if message.key == self.key:

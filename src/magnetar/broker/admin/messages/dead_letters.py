@@ -14,8 +14,8 @@ from magnetar.message.entry import join, split
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 
+from .message_filter import MessageFilter
 from .stored import StoredMessage
-from .wanted import Wanted
 
 ORIGIN_TOPIC: Final = "REAL_TOPIC"
 DROPPED: Final = frozenset({ORIGIN_TOPIC, "RECONSUMETIMES", "DELAY_TIME", "RETRY_TOPIC"})
@@ -26,7 +26,7 @@ DROPPED: Final = frozenset({ORIGIN_TOPIC, "RECONSUMETIMES", "DELAY_TIME", "RETRY
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetter:
     """A message that is sent back; ``key`` chooses a partition."""
 
     message: StoredMessage
@@ -73,11 +73,11 @@ class Letter:
 
 
 @dataclass(slots=True)
-class EntryLetters:
+class EntryDeadLetters:
     """What of one entry is sent back, and why the rest is not."""
 
     position: Position
-    letters: list[Letter] = field(default_factory=list)
+    letters: list[DeadLetter] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     left: int = 0  # Messages that are not wanted.
 
@@ -87,17 +87,17 @@ class EntryLetters:
         return not self.skipped and not self.left
 
 
-def letters_of(
+def dead_letters_of(
     position: Position,
     entry: bytes,
     messages: Sequence[StoredMessage],
     *,
     pending: list[int] | bool,
-    wanted: Wanted,
+    wanted: MessageFilter,
     to: TopicName | None,
-) -> EntryLetters:
+) -> EntryDeadLetters:
     """``pending``: the ack set of a batch, or whether the entry is; ``to`` replaces the origin."""
-    found = EntryLetters(position)
+    found = EntryDeadLetters(position)
     for message in messages:
         if not is_pending(pending, message.batch_index):
             continue
@@ -108,7 +108,7 @@ def letters_of(
         if isinstance(target, str):
             found.skipped.append(target)
         else:
-            found.letters.append(Letter(message, target, entry))
+            found.letters.append(DeadLetter(message, target, entry))
     return found
 
 

@@ -1,9 +1,14 @@
 import pytest
 from unit.broker.admin.messages.entries import PLACE, batch_of, entry_of, single
 
-from magnetar.broker.admin.messages.letters import Letter, is_pending, letters_of, without
+from magnetar.broker.admin.messages.dead_letters import (
+    DeadLetter,
+    dead_letters_of,
+    is_pending,
+    without,
+)
+from magnetar.broker.admin.messages.message_filter import MessageFilter
 from magnetar.broker.admin.messages.stored import messages_in
-from magnetar.broker.admin.messages.wanted import Wanted
 from magnetar.message.compression import CompressionType
 from magnetar.message.metadata import ChunkInfo
 from magnetar.model.names import TopicName
@@ -14,7 +19,9 @@ TOPIC = TopicName.parse(ORIGIN)
 
 def letters(entry, *, pending=True, wanted=None, to=None):
     messages = list(messages_in(PLACE, entry))
-    return letters_of(PLACE, entry, messages, pending=pending, wanted=wanted or Wanted(), to=to)
+    return dead_letters_of(
+        PLACE, entry, messages, pending=pending, wanted=wanted or MessageFilter(), to=to
+    )
 
 
 def copy_of(letter):
@@ -55,7 +62,7 @@ def test_messages_of_a_batch_go_one_by_one():
         2: single(),
     }
     entry = batch_of(b"0", b"1", b"2", details=details)
-    found = letters(entry, wanted=Wanted(contains="n=1"))
+    found = letters(entry, wanted=MessageFilter(contains="n=1"))
     assert [letter.message.data for letter in found.letters] == [b"1"]
     assert (found.left, found.whole) == (2, False)
     found = letters(entry, pending=[0b101])
@@ -90,4 +97,4 @@ def test_ack_sets_lose_bits():
 
 def test_a_letter_without_a_key_has_none():
     [message] = messages_in(PLACE, entry_of())
-    assert Letter(message, TOPIC, b"").key == ""
+    assert DeadLetter(message, TOPIC, b"").key == ""
