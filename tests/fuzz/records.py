@@ -20,11 +20,11 @@ from magnetar.model.policy_values import (
     BacklogQuota,
     BacklogQuotaPolicy,
     DispatchRate,
+    ResourceGroup,
     RetentionPolicies,
     SubscriptionPolicies,
 )
 from magnetar.model.position import EARLIEST, Position
-from magnetar.model.resource_groups import ResourceGroup
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache

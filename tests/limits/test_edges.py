@@ -9,8 +9,7 @@ from unit.storage.ledger.local.support import append
 
 from magnetar.broker.broker import Broker
 from magnetar.broker.connection import FRAME_PADDING
-from magnetar.broker.handlers.topic_patterns import TopicPattern
-from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX, REPEATS_MAX
+from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX, REPEATS_MAX, TopicPattern
 from magnetar.client.client import Client
 from magnetar.client.connections import lookup
 from magnetar.client.consumers.acknowledgements import Acknowledgements

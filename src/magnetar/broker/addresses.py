@@ -1,18 +1,22 @@
-"""Where a broker listens, and the host name that it tells clients."""
+"""Where a broker listens: the sockets of its ports, and the host name that it tells clients."""
 
 import logging
 import socket
+import ssl
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from errno import EACCES, EADDRINUSE
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, NamedTuple
 
 from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import BrokerAddress, is_loopback
+from magnetar.rest.listener import Listener
 
 from .settings.server import ServerSettings
+from .settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)
-
 BACKLOG: Final = 1024  # Connections the kernel queues while the broker is busy.
 BINARY_PORT: Final = "--port, brokerServicePort"
 WEB_PORT: Final = "--http-port, webServicePort"
@@ -104,3 +108,38 @@ def _is_every_address(host: str) -> bool:
         return ip_address(host).is_unspecified
     except ValueError:
         return False
+
+
+class Listeners(NamedTuple):
+    """Those of the binary protocol and those of HTTP, plain ones first."""
+
+    binary: Sequence[Listener]
+    web: Sequence[Listener]
+
+
+def open_listeners(
+    server: ServerSettings, settings: TlsSettings, tls: ssl.SSLContext | None, stack: AsyncExitStack
+) -> Listeners:
+    """Bind every port that is set; ``stack`` closes them. Raises InvalidValue."""
+
+    def bound(port: int | None, setting: str, context: ssl.SSLContext | None) -> list[Listener]:
+        if port is None or port < 0:
+            return []
+        found = listen(server.bind_address, port, setting)
+        stack.callback(found.close)
+        return [Listener(found, context)]
+
+    binary = bound(server.broker_port, BINARY_PORT, None)
+    binary += bound(settings.port, "brokerServicePortTls", tls)
+    if not binary:
+        raise InvalidValue(
+            "brokerServicePort=-1 and no brokerServicePortTls: clients could not connect, set one"
+        )
+    web = bound(server.web_port, WEB_PORT, None)
+    web += bound(settings.web_port, "webServicePortTls", tls)
+    return Listeners(binary, web)
+
+
+def port_of(listeners: Sequence[Listener], *, tls: bool) -> int | None:
+    """The port with or without TLS; None where there is none."""
+    return next((each.port for each in listeners if (each.tls is not None) is tls), None)

@@ -8,18 +8,17 @@ from collections.abc import Awaitable, Callable
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.counts import ConnectionCounts
 from magnetar.model.histogram import Histogram
-from magnetar.model.operation_counts import ConnectionCounts
 from magnetar.tasks import Tasks
 
-from .addresses import BACKLOG
+from .addresses import BACKLOG, Listeners, port_of
 from .cluster.topic_registry import TopicRegistry
 from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, chores, look_after_topics
-from .listeners import Listeners, port_of
-from .outbox_budget import OutboxBudget
+from .outbox import OutboxBudget
 from .pending_publishes import PublishBuffer
 from .server_tls import HANDSHAKE_TIMEOUT_S
 from .session import Session

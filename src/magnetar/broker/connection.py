@@ -22,8 +22,7 @@ from magnetar.wire.frames import FRAME_SIZE_MAX, MESSAGE_SIZE_MAX, FrameDecoder
 from magnetar.wire.keepalive import KeepAlive
 
 from .handlers.table import CommandTable
-from .outbox import Outbox
-from .outbox_budget import OutboxBudget
+from .outbox import Outbox, OutboxBudget
 from .pending_publishes import PendingPublishes, PublishBuffer
 from .read_pause import PauseReason, ReadPause
 from .session import Session

@@ -19,8 +19,8 @@ from magnetar.tasks import Tasks
 
 from .config import Config
 from .creation import Creation
-from .json_objects import JsonObjects
 from .policies import PolicyService
+from .record_cache import JsonObjects
 from .settings.log import LogSettings
 from .settings.offload import OffloadSettings
 from .settings.policies import PolicySettings

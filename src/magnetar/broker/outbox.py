@@ -11,7 +11,6 @@ from typing import Final
 
 from magnetar.loop_iteration import LoopIteration, Phase
 
-from .outbox_budget import OutboxBudget
 from .read_pause import PauseReason, ReadPause
 
 HIGH_WATER_BYTES: Final = 1024 * 1024  # Nothing is delivered while so much is unwritten.
@@ -19,6 +18,8 @@ LOW_WATER_BYTES: Final = 256 * 1024  # Deliveries go on when no more than that i
 BACKED_UP_BYTES_MAX: Final = 32 * 1024 * 1024  # With as much unwritten the client is not read.
 RESTRICTED_BYTES_MAX: Final = 64 * 1024  # So much more where the budget of all is used up.
 _JOIN_SIZE_MAX: Final = 4096  # Below this mean size, one copy is cheaper than many buffers.
+COUNTS_PER_BUDGET: Final = 8
+"""The outboxes are looked through each time this part of the budget was written to them."""
 
 
 class Outbox:
@@ -45,7 +46,7 @@ class Outbox:
         loop: asyncio.AbstractEventLoop,
         read_pause: ReadPause,
         iteration: LoopIteration,
-        budget: OutboxBudget,
+        budget: "OutboxBudget",
     ) -> None:
         self._transport = transport
         self._loop = loop
@@ -170,3 +171,48 @@ class Outbox:
         waiting, self._waiting = self._waiting, {}
         for wake in waiting:
             wake()
+
+
+class OutboxBudget:
+    """Memory for the unwritten bytes of all connections (``maxMessageDeliveryBufferSizeInMB``).
+
+    When half of it is used, what is left is divided among those that have unwritten bytes. Who has
+    more than its share stops until its client has read; who has less goes on. So a connection
+    waits for its own client only, never for another's.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._step_bytes = max(bytes_max // COUNTS_PER_BUDGET, 1)
+        self._written_bytes = 0  # Since the last count.
+        # Invariant: who has unwritten bytes is among them; others may be, until the next count.
+        self._outboxes: set[Outbox] = set()
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """What all connections have unwritten."""
+        return sum(outbox.unwritten_bytes for outbox in self._outboxes)
+
+    def wrote(self, outbox: Outbox, size_bytes: int) -> None:
+        """Note that an outbox was given bytes to write."""
+        self._outboxes.add(outbox)
+        self._written_bytes += size_bytes
+        if self._written_bytes >= self._step_bytes:
+            self._count()
+
+    def forget(self, outbox: Outbox) -> None:
+        """The connection is gone, and what was unwritten with it."""
+        self._outboxes.discard(outbox)
+
+    def _count(self) -> None:
+        self._written_bytes = 0
+        held = {outbox: outbox.unwritten_bytes for outbox in self._outboxes}
+        held = {outbox: size for outbox, size in held.items() if size}
+        self._outboxes = set(held)
+        used = sum(held.values())
+        if used <= self._bytes_max // 2:
+            return
+        share = max(self._bytes_max - used, 0) // len(held)
+        for outbox, size in held.items():
+            if size > share:
+                outbox.restrict(share)

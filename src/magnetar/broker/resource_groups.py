@@ -5,7 +5,7 @@ from typing import Final
 
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import NotFound, Refused
-from magnetar.model.resource_groups import ResourceGroup
+from magnetar.model.policy_values import ResourceGroup
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch

@@ -9,9 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from magnetar.broker.json_objects import JsonObjects
-from magnetar.broker.open_topics import OpenTopics
-from magnetar.broker.record_cache import RecordCache
+from magnetar.broker.record_cache import JsonObjects, RecordCache
 from magnetar.errors import (
     AlreadyExists,
     Conflict,
@@ -417,3 +415,26 @@ def _default_tenant(cluster: str) -> TenantInfo:
 
 def _policies_path(topic: TopicName, *, is_global: bool) -> str:
     return paths.topic_policies(paths.GLOBAL if is_global else paths.LOCAL, topic)
+
+
+class OpenTopics:
+    """The non-persistent topics that are open here; whoever opens and closes them says so."""
+
+    def __init__(self) -> None:
+        self._by_namespace: dict[NamespaceName, set[TopicName]] = {}
+
+    def __contains__(self, topic: TopicName) -> bool:
+        return topic in self._by_namespace.get(topic.namespace, ())
+
+    def of(self, namespace: NamespaceName) -> list[TopicName]:
+        """The topics of a namespace, sorted."""
+        return sorted(self._by_namespace.get(namespace, ()), key=str)
+
+    def add(self, topic: TopicName) -> None:
+        self._by_namespace.setdefault(topic.namespace, set()).add(topic)
+
+    def discard(self, topic: TopicName) -> None:
+        here = self._by_namespace.get(topic.namespace, set())
+        here.discard(topic)
+        if not here:
+            self._by_namespace.pop(topic.namespace, None)

@@ -6,14 +6,15 @@ without a field are ignored here.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from magnetar.errors import InvalidValue
 from magnetar.model import jackson
+from magnetar.model.records import Json
 
 
 class Words(NamedTuple):
@@ -334,3 +335,30 @@ def _expect(kind: Any, value: Any, what: str) -> Any:
     if not isinstance(value, kind):
         raise InvalidValue(f"{what} is a JSON {type(value).__name__}: {value!r:.100}")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """What all namespaces of a group may do together in a second; None or less than 1: no limit."""
+
+    publish_messages: Annotated[int | None, "publishRateInMsgs"] = None
+    publish_bytes: Annotated[int | None, "publishRateInBytes"] = None
+    dispatch_messages: Annotated[int | None, "dispatchRateInMsgs"] = None
+    dispatch_bytes: Annotated[int | None, "dispatchRateInBytes"] = None
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        """Raises InvalidValue."""
+        found: Self = from_json(cls, value, "a resource group")
+        return found
+
+    def to_json(self) -> Json:
+        written: Json = to_json(self)
+        return written
+
+    def changed_by(self, other: Self) -> Self:
+        """The same group with the limits that the other one has."""
+        given: dict[str, Any] = {
+            each.name: getattr(other, each.name) for each in fields_of(ResourceGroup)
+        }
+        return replace(self, **{name: limit for name, limit in given.items() if limit is not None})

@@ -6,9 +6,9 @@ Totals count from when the topic was loaded. Rates are computed by those who sho
 from collections import Counter
 from dataclasses import dataclass, field
 
+from magnetar.model.counts import WriteCounts
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
-from magnetar.model.write_counts import WriteCounts
 
 
 @dataclass(slots=True)

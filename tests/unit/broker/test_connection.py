@@ -18,7 +18,7 @@ from magnetar.broker.handlers.produce import ProduceHandler
 from magnetar.broker.handlers.schema import SchemaHandler
 from magnetar.broker.handlers.table import CommandTable
 from magnetar.broker.handlers.topic_watch import TopicWatchHandler
-from magnetar.broker.outbox_budget import OutboxBudget
+from magnetar.broker.outbox import OutboxBudget
 from magnetar.broker.pending_publishes import PublishBuffer
 from magnetar.broker.settings.connections import ConnectionSettings
 from magnetar.broker.shared_frames import SharedFrames

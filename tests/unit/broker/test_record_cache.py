@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.record_cache import RecordCache
+from magnetar.broker.record_cache import JsonObjects, RecordCache
 from magnetar.errors import Conflict
 from magnetar.model.records import PartitionedTopicMetadata
 from magnetar.storage.codec.json_codec import JsonCodec
@@ -11,6 +11,7 @@ from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 PATH = "/admin/x/a"
 parse = PartitionedTopicMetadata.from_json
+PATH = "/admin/things"
 
 
 def record(partitions: int) -> PartitionedTopicMetadata:
@@ -170,3 +171,32 @@ async def test_a_closed_cache_watches_no_more(cache, store):
     await store.put(PATH, stored(1))
     await asyncio.sleep(0)
     assert await cache.get(PATH, parse) is None
+
+
+@pytest.fixture
+async def objects():
+    metadata = MemoryMetadataStore()
+    records = RecordCache(metadata, "/admin", codec=JsonCodec())
+    yield JsonObjects(records)
+    records.close()
+    await metadata.close()
+
+
+async def test_an_object_is_there_from_its_first_change_until_it_is_deleted(objects):
+    assert await objects.get(PATH) is None
+    await objects.put(PATH, a=1, b=None)
+    await objects.put(PATH, b={"c": 2})
+    assert await objects.get(PATH) == {"a": 1, "b": {"c": 2}}
+    await objects.put(PATH, a=None)
+    await objects.change(PATH, lambda stored: {**stored, "d": len(stored)})
+    assert await objects.get(PATH) == {"b": {"c": 2}, "d": 1}
+    await objects.delete(PATH)
+    await objects.delete(PATH)
+    assert await objects.get(PATH) is None
+
+
+async def test_a_change_that_raises_leaves_everything_as_it_is(objects):
+    await objects.put(PATH, a=1)
+    with pytest.raises(KeyError):
+        await objects.change(PATH, lambda stored: {"a": stored["nothing"]})
+    assert await objects.get(PATH) == {"a": 1}

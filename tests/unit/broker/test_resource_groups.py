@@ -5,7 +5,7 @@ import pytest
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.errors import NotFound, Refused
 from magnetar.model.names import NamespaceName
-from magnetar.model.resource_groups import ResourceGroup
+from magnetar.model.policy_values import ResourceGroup
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.tasks import Tasks
 

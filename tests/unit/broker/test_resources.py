@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from magnetar.broker.resources import Resources
+from magnetar.broker.resources import OpenTopics, Resources
 from magnetar.errors import (
     AlreadyExists,
     Conflict,
@@ -23,6 +23,9 @@ from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 NAMESPACE = NamespaceName("public", "default")
 TOPIC = TopicName.parse("persistent://public/default/dir/file x")
+A = TopicName.parse("non-persistent://public/default/a")
+B = TopicName.parse("non-persistent://public/default/b")
+OTHER = TopicName.parse("non-persistent://public/other/a")
 
 
 @pytest.fixture
@@ -255,3 +258,23 @@ async def test_another_process_sees_changes_once_the_watch_has_fired(resources, 
     await resources.grow_partitions(TOPIC, 3)
     await asyncio.sleep(0)
     assert await other.partitions(TOPIC) == 3
+
+
+def test_they_are_listed_by_namespace_while_they_are_open():
+    topics = OpenTopics()
+    for name in (B, OTHER, A):
+        topics.add(name)
+    assert topics.of(NamespaceName("public", "default")) == [A, B]
+    topics.discard(A)
+    topics.discard(A)
+    assert topics.of(NamespaceName("public", "default")) == [B]
+    assert A not in topics
+    assert B in topics
+
+
+def test_nothing_is_left_of_a_namespace_without_any():
+    topics = OpenTopics()
+    topics.add(A)
+    topics.discard(A)
+    assert topics.of(A.namespace) == []
+    assert not topics._by_namespace

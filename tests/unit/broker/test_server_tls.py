@@ -1,6 +1,6 @@
 import asyncio
 import ssl
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -8,10 +8,13 @@ from cryptography.hazmat.primitives import serialization
 from support.certificates import Authority
 from support.clock import ManualClock
 
-from magnetar.broker.server_tls import ServerTls, context_of, openssl_name
+from magnetar.broker.server_tls import Expiry, ServerTls, context_of, expiries, openssl_name
 from magnetar.broker.settings.tls import TlsSettings
 from magnetar.clock import SystemClock
 from magnetar.errors import InvalidValue
+
+END = datetime(2030, 5, 1, 12, tzinfo=UTC)
+ONE = Expiry("tlsCertificateFilePath", Path("/b.pem"), END)
 
 
 @pytest.fixture(scope="module")
@@ -142,3 +145,33 @@ async def test_a_certificate_that_ends_soon_is_warned_of_once_for_each_that_is_r
     assert "tls.renewed" in caplog.text
     assert "tls.certificate_expires" not in caplog.text
     watch.cancel()
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (timedelta(days=31), ""),
+        (timedelta(days=29, hours=1), "ends at 2030-05-01 12:00:00 UTC, in 29 days"),
+        (timedelta(hours=5), "ends at 2030-05-01 12:00:00 UTC, in 5 hours"),
+        (timedelta(0), "ended at 2030-05-01 12:00:00 UTC: nobody believes it any more"),
+        (-timedelta(days=3), "ended at 2030-05-01 12:00:00 UTC: nobody believes it any more"),
+    ],
+)
+def test_it_is_warned_of_within_a_month_and_afterwards(before, said):
+    warning = ONE.warning(round((END - before).timestamp() * 1000))
+    assert warning == (said and f"tlsCertificateFilePath=/b.pem {said}")
+
+
+def test_a_chain_ends_with_the_first_and_trust_with_the_last(tmp_path):
+    authority = Authority(tmp_path)
+    short, _ = authority.issue("short", lasts=timedelta(days=5))
+    long, _ = authority.issue("long", lasts=timedelta(days=50))
+    both, rubbish = tmp_path / "both.pem", tmp_path / "rubbish.pem"
+    both.write_bytes(Path(short).read_bytes() + Path(long).read_bytes())
+    rubbish.write_text("none")
+    settings = TlsSettings(certificate=both, trust=both, client_certificate=rubbish)
+    days = {
+        one.setting: round((one.end - datetime.now(UTC)) / timedelta(days=1))
+        for one in expiries(settings)
+    }
+    assert days == {"tlsCertificateFilePath": 5, "tlsTrustCertsFilePath": 50}

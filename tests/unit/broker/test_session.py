@@ -5,8 +5,7 @@ from support.clock import ManualClock
 from support.loop import until, until_idle
 from unit.broker.peer import TOPIC, Peer, send
 
-from magnetar.broker.outbox import Outbox
-from magnetar.broker.outbox_budget import OutboxBudget
+from magnetar.broker.outbox import Outbox, OutboxBudget
 from magnetar.broker.pending_publishes import PendingPublishes, PublishBuffer
 from magnetar.broker.read_pause import ReadPause
 from magnetar.broker.session import LATE_SENDS_S, RATE_PAUSE_S_MAX, REQUESTS_PENDING_MAX, Session

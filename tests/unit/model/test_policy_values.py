@@ -14,6 +14,7 @@ from magnetar.model.policy_values import (
     InactiveTopicPolicies,
     PersistencePolicies,
     PublishRate,
+    ResourceGroup,
     RetentionPolicies,
     SubscribeRate,
 )
@@ -22,6 +23,7 @@ ZEROES = (
     "Invalid retention policy: Setting a single time or size limit to 0 is invalid when one of the "
     "limits has a non-zero value."
 )
+STORED = {"publishRateInMsgs": 1, "dispatchRateInBytes": 4}
 
 
 @pytest.mark.parametrize(
@@ -169,3 +171,16 @@ def test_retention_counts_in_seconds_and_bytes_and_has_no_limit_below_nought():
 def test_a_topic_that_is_made_by_using_it_has_the_partitions_it_is_said_to():
     assert AutoTopicCreationOverride(True, "partitioned", 3).partitions_made == 3
     assert AutoTopicCreationOverride(True, "non-partitioned").partitions_made == 0
+
+
+def test_a_group_is_read_and_written_by_pulsars_names():
+    group = ResourceGroup.from_json(STORED)
+    assert group == ResourceGroup(publish_messages=1, dispatch_bytes=4)
+    assert group.to_json() == STORED
+    with pytest.raises(InvalidValue, match="publishRateInMsgs"):
+        ResourceGroup.from_json({"publishRateInMsgs": "many"})
+
+
+def test_a_change_keeps_the_limits_it_does_not_name():
+    changed = ResourceGroup(1, 2, 3).changed_by(ResourceGroup(publish_bytes=5, dispatch_bytes=6))
+    assert changed == ResourceGroup(1, 5, 3, 6)

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.auth.authentication import Authentication
-from magnetar.broker.certificate_expiry import Expiry
+from magnetar.broker.server_tls import Expiry
 from magnetar.clock import Clock
+from magnetar.model.counts import (
+    ConnectionCounts,
+    GroupTimes,
+    LogCounts,
+    OperationCounts,
+    TraceCounts,
+)
 from magnetar.model.histogram import Histogram
-from magnetar.model.log_counts import LogCounts
 from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName
-from magnetar.model.operation_counts import ConnectionCounts, OperationCounts
-from magnetar.model.trace_counts import TraceCounts
-from magnetar.model.write_counts import GroupTimes
 from magnetar.storage.managed_ledger.cache import EntryCache
 
 LAG_INTERVAL_S: Final = 0.25

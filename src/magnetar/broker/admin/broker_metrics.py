@@ -19,11 +19,9 @@ from magnetar.broker.admin import managed_ledger_metrics, transaction_metrics
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED
+from magnetar.model.counts import LATENCIES_MS, OperationCounts, TraceCounts
 from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName
-from magnetar.model.operation_counts import OperationCounts
-from magnetar.model.trace_counts import TraceCounts
-from magnetar.model.write_counts import LATENCIES_MS
 
 _MS: Final = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 5000)
 _LOAD_QUANTILES: Final = {

@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED, latency_buckets
-from magnetar.model.log_counts import LogCounts
+from magnetar.model.counts import LogCounts
 from magnetar.model.names import NamespaceName
 
 _LATENCIES_MS: Final = (0.0, 0.5, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0)

@@ -27,10 +27,10 @@ from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import MagnetarError
+from magnetar.model.counts import WriteCounts
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import SubscriptionStats
 from magnetar.model.system_topics import is_system_topic
-from magnetar.model.write_counts import WriteCounts
 
 WORK_S: Final = 0.0005
 """Others get the event loop after so much work."""

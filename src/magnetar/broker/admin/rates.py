@@ -11,10 +11,9 @@ from typing import Final, NamedTuple, TypeAlias
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
-from magnetar.model.log_counts import LogCounts
+from magnetar.model.counts import LogCounts, WriteCounts
 from magnetar.model.names import NamespaceName
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
-from magnetar.model.write_counts import WriteCounts
 
 INTERVAL_S: Final = 60.0  # Pulsar's rates are those of the last whole minute, too.
 TOPICS_PER_TURN: Final = 50  # Then the loop serves others.

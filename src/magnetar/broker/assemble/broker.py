@@ -11,7 +11,7 @@ from typing import Final
 
 from magnetar.auth.audit import AuditLog
 from magnetar.auth.authentication import Authentication
-from magnetar.broker.addresses import address_of, warn_if_open
+from magnetar.broker.addresses import Listeners, address_of, open_listeners, port_of, warn_if_open
 from magnetar.broker.admin.app import every_route, routes_with_open_probes, start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.services import AdminServices
@@ -19,7 +19,6 @@ from magnetar.broker.authorization.providers import authentication_of
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
-from magnetar.broker.listeners import Listeners, open_listeners, port_of
 from magnetar.broker.server_tls import ServerTls
 from magnetar.clock import Clock, SystemClock
 from magnetar.extras import check_broker

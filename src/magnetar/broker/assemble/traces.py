@@ -11,7 +11,7 @@ from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.session import Session
 from magnetar.errors import InvalidValue
-from magnetar.model.trace_counts import TraceCounts
+from magnetar.model.counts import TraceCounts
 
 from .build_context import BuildContext
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.counts import OperationCounts
 from magnetar.model.names import TopicName
-from magnetar.model.operation_counts import OperationCounts
 
 from .ownership import Ownership
 

@@ -35,8 +35,8 @@ from magnetar.errors import (
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
+from magnetar.model.counts import OperationCounts
 from magnetar.model.names import TopicName
-from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.record_log import RecordLog

@@ -6,6 +6,7 @@ from typing import Final
 
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.creation import Creation
+from magnetar.broker.plain_patterns import TopicPattern
 from magnetar.broker.resources import Resources
 from magnetar.broker.session import Session
 from magnetar.errors import (
@@ -33,7 +34,6 @@ from magnetar.wire.commands import (
 
 from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
-from .topic_patterns import TopicPattern
 
 TOPIC_LISTS_AT_ONCE_MAX: Final = 1  # For all connections: the loop serves others between two.
 ANSWER_WAIT_S: Final = 30.0  # How long a client may take to read earlier answers.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
-from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX
+from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX, TopicPattern
 from magnetar.broker.session import Session
 from magnetar.broker.topic_watches import NamespaceTopics, TopicWatches
 from magnetar.errors import (
@@ -21,7 +21,6 @@ from magnetar.wire import replies
 from magnetar.wire.commands import CommandWatchTopicList, CommandWatchTopicListClose
 
 from .client_authorization import OFF, ClientAuthorization
-from .topic_patterns import TopicPattern
 
 WATCHERS_MAX: Final = 1_000  # Of one connection.
 

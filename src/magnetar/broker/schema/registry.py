@@ -12,8 +12,8 @@ from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition, same
 from magnetar.clock import Clock
 from magnetar.errors import Conflict, IncompatibleSchema, SchemaNotFound, VersionMismatch
+from magnetar.model.counts import OperationCounts
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.schemas import (
     SchemaCompatibilityStrategy,
     SchemaInfo,

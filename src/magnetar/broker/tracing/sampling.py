@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from magnetar.model.trace_counts import TraceCounts
+from magnetar.model.counts import TraceCounts
 
 from .traceparent import Parent, parent_of
 

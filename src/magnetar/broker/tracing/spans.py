@@ -27,7 +27,7 @@ from opentelemetry.trace import (
     TraceFlags,
 )
 
-from magnetar.model.trace_counts import TraceCounts
+from magnetar.model.counts import TraceCounts
 
 from .traceparent import Parent
 

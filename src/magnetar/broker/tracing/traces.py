@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from magnetar.broker.settings.traces import TraceSettings
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
-from magnetar.model.trace_counts import TraceCounts
-from magnetar.model.write_counts import GroupTimes
+from magnetar.model.counts import GroupTimes, TraceCounts
 
 from .sampling import DELIVERIES_PER_S_MAX, PerSecond, Sampling
 from .traced_entries import TracedEntries

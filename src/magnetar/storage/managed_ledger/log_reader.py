@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from magnetar.errors import CorruptEntry, StorageError
-from magnetar.model.log_counts import LogCounts
+from magnetar.model.counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerEntries, LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache, LedgerCache, part_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from magnetar.model.position import Position
 from magnetar.storage.codec.ledger_list import SealedLedger
-from magnetar.storage.managed_ledger import retention
+from magnetar.storage.managed_ledger import ledger_rules
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
@@ -26,7 +26,7 @@ class LogTrimmer:
     closed: bool = False
 
     def retain(self, time_s: int, size_bytes: int) -> None:
-        """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
+        """Set how long and how much of what is acknowledged is kept; see ``ledger_rules.py``."""
         has = self.settings
         if (time_s, size_bytes) != (has.retention_time_s, has.retention_size_bytes):
             self.settings = replace(has, retention_time_s=time_s, retention_size_bytes=size_bytes)
@@ -60,7 +60,7 @@ class LogTrimmer:
         ledgers = [
             each for each in self.ledger_list.layout.ledgers(now_ms) if each.last_entry_id >= 0
         ]
-        return not self._removable(ledgers, now_ms + retention.FAR_AHEAD_MS, self.settings)
+        return not self._removable(ledgers, now_ms + ledger_rules.FAR_AHEAD_MS, self.settings)
 
     def close(self) -> None:
         """Delete nothing any more: the log is closed."""
@@ -69,7 +69,7 @@ class LogTrimmer:
     def _removable(
         self, ledgers: Sequence[SealedLedger], now_ms: int, limits: ManagedLedgerSettings
     ) -> list[int]:
-        return retention.removable(
+        return ledger_rules.removable(
             ledgers,
             self._slowest_mark(),
             limits,

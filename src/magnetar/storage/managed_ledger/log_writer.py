@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from magnetar.errors import Fenced, MagnetarError, UnknownFailure
 from magnetar.storage.ledger.store import LedgerOptions, LedgerWriter
-from magnetar.storage.managed_ledger import rollover
+from magnetar.storage.managed_ledger import ledger_rules
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor_saver import Trimmer
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
@@ -273,7 +273,9 @@ class LogWriter:
 
     def _has_had_enough(self, current: _Current) -> bool:
         layout, age_s = self._list.layout, self._context.clock.now() - current.began_at
-        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
+        return ledger_rules.rollover_due(
+            layout.open_entry_count, layout.open_size_bytes, age_s, self._settings
+        )
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
         """Change the current ledger in a task of its own, so that it is not cancelled half-way."""

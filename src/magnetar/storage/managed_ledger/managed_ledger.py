@@ -249,7 +249,7 @@ class ManagedLedger:
         await self._trimmer.trim(retained=retained)
 
     def retain(self, time_s: int, size_bytes: int) -> None:
-        """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
+        """Set how long and how much of what is acknowledged is kept; see ``ledger_rules.py``."""
         self._trimmer.retain(time_s, size_bytes)
 
     def replicate(self, options: LedgerOptions) -> None:

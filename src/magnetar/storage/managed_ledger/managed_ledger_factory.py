@@ -1,6 +1,6 @@
 """Opens managed ledgers, each made of its parts."""
 
-from magnetar.model.log_counts import LogCounts
+from magnetar.model.counts import LogCounts
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor

@@ -15,7 +15,7 @@ class ManagedLedgerSettings:
     entries_per_ledger_max: int = 50_000
     ledger_size_max: int = 2 * 1024 * 1024 * 1024
     ledger_age_min_s: float = 600.0
-    """A ledger with too many entries is not replaced before this age; see ``rollover.py``."""
+    """A ledger with too many entries is not replaced before this age; see ``ledger_rules.py``."""
     ledger_age_max_s: float = 14_400.0
     cache_size_max: int = CACHE_SIZE_MAX
     """The bytes of the ``EntryCache`` that all managed ledgers of a broker share."""

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import StorageError, WriteFailed
-from magnetar.model.operation_counts import OperationCounts
+from magnetar.model.counts import OperationCounts
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
 from magnetar.storage.metadata.store import Record, SessionState, Watch

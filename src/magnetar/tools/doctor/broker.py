@@ -10,8 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Final
 
-from magnetar.broker.certificate_expiry import expiries
 from magnetar.broker.config import Config
+from magnetar.broker.server_tls import expiries
 from magnetar.broker.settings.others import Status
 from magnetar.client.admin_api import AdminApi
 from magnetar.clock import SystemClock

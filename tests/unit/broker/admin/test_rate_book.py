@@ -8,9 +8,8 @@ from magnetar.broker.admin.rates import (
     publisher_part,
     subscription_part,
 )
-from magnetar.model.log_counts import LogCounts
+from magnetar.model.counts import LogCounts, WriteCounts
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
-from magnetar.model.write_counts import WriteCounts
 
 
 def snapshot(published: int, delivered: int, *, consumer: int = 1) -> TopicStats:

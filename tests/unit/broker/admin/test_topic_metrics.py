@@ -2,8 +2,8 @@ from collections import Counter
 
 from magnetar.broker.admin.rates import NO_RATES
 from magnetar.broker.admin.topic_metrics import METRICS, PERIOD, Metrics, added, latency_buckets
+from magnetar.model.counts import WriteCounts
 from magnetar.model.stats import ConsumerStats, SubscriptionStats, TopicStats
-from magnetar.model.write_counts import WriteCounts
 
 STATS, COUNTS = TopicStats(subscriptions={"s": SubscriptionStats()}), WriteCounts()
 KNOWN = {

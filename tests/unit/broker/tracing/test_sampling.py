@@ -10,7 +10,7 @@ from magnetar.broker.tracing.sampling import (
     Sampling,
 )
 from magnetar.broker.tracing.traceparent import Parent
-from magnetar.model.trace_counts import TraceCounts
+from magnetar.model.counts import TraceCounts
 
 YES, NO = Parent(1, 1, True), Parent(1, 1, False)
 

@@ -5,7 +5,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SpanExportResult
 
 from magnetar.broker.tracing import spans
-from magnetar.model.trace_counts import TraceCounts
+from magnetar.model.counts import TraceCounts
 
 
 class Slow:

@@ -8,7 +8,7 @@ from unit.storage.ledger.local.support import append as append_to
 
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits
-from magnetar.model.log_counts import LogCounts
+from magnetar.model.counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore

@@ -5,8 +5,8 @@ from support.loop import until_idle
 from unit.storage.managed_ledger.logs import NAME, append, entries
 
 from magnetar.errors import Fenced, WriteFailed
+from magnetar.model.counts import LATENCIES_MS
 from magnetar.model.position import EARLIEST
-from magnetar.model.write_counts import LATENCIES_MS
 from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.log_writer import TRANSITIONS, WriterState

@@ -7,7 +7,7 @@ from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.resource_groups import NO_GROUP
 from magnetar.errors import InvalidValue
-from magnetar.model.resource_groups import ResourceGroup
+from magnetar.model.policy_values import ResourceGroup
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown

@@ -14,10 +14,10 @@ from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import AlreadyExists, MagnetarError
 from magnetar.message.compaction import LastMessages
 from magnetar.message.entry import checksum
+from magnetar.model.counts import WriteCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.process_status import ProcessStatus
 from magnetar.model.stats import TopicStats
-from magnetar.model.write_counts import WriteCounts
 from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger

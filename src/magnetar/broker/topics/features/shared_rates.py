@@ -4,8 +4,7 @@ from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.topics.features.rate_limit import RateLimit
 from magnetar.clock import Clock
 from magnetar.model.policies import Policies
-from magnetar.model.policy_values import DispatchRate, PublishRate
-from magnetar.model.resource_groups import ResourceGroup
+from magnetar.model.policy_values import DispatchRate, PublishRate, ResourceGroup
 
 
 class SharedRates:

@@ -1,7 +1,7 @@
 """Offloads the sealed ledgers of one topic: by its policies, or because somebody asked.
 
 One ledger of a broker after the other is copied. ``storage/managed_ledger/log_offload.py`` says in
-which order, ``offload_due.py`` which ledgers.
+which order, ``ledger_rules.py`` which ledgers.
 """
 
 import logging
@@ -15,8 +15,7 @@ from magnetar.model.process_status import ProcessStatus
 from magnetar.model.stats import TopicStats
 from magnetar.storage.codec.offload_context import OffloadContext
 from magnetar.storage.ledger.offloader import OPTION
-from magnetar.storage.managed_ledger import offload_due
-from magnetar.storage.managed_ledger.retention import FAR_AHEAD_MS
+from magnetar.storage.managed_ledger import ledger_rules
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -57,7 +56,7 @@ class TopicOffload:
     def size_bytes(self) -> int:
         """The bytes of the ledgers that were offloaded, wherever else they are."""
         sealed = self._ledger.layout.sealed
-        return sum(each.size_bytes for each in sealed if offload_due.copied(each))
+        return sum(each.size_bytes for each in sealed if ledger_rules.copied(each))
 
     def apply(self, policies: OffloadPolicies | None) -> None:
         """Take the policies that hold now."""
@@ -87,7 +86,7 @@ class TopicOffload:
             raise AlreadyExists("Offload already in progress")
         self.status, self.last_error = ProcessStatus.RUNNING, ""
         self.first_left = None
-        self._begin(offload_due.before(self._ledger.sealed_visible, upto.ledger_id))
+        self._begin(ledger_rules.to_offload_before(self._ledger.sealed_visible, upto.ledger_id))
 
     def look_after(self) -> None:
         """Begin what the policies say is due."""
@@ -98,7 +97,7 @@ class TopicOffload:
 
     def may_rest(self) -> bool:
         """Whether nothing will be due as time passes."""
-        far = self._clock.wall_ms() + FAR_AHEAD_MS
+        far = self._clock.wall_ms() + ledger_rules.FAR_AHEAD_MS
         return not (self._running or self._due(far) or self._to_drop(far) or self._removed)
 
     async def close(self) -> None:
@@ -112,7 +111,7 @@ class TopicOffload:
         if self._place is None:
             return []
         policies = self._policies
-        return offload_due.to_offload(
+        return ledger_rules.to_offload(
             self._ledger.sealed_visible,
             threshold_bytes=-1 if policies.threshold_bytes is None else policies.threshold_bytes,
             threshold_s=-1 if policies.threshold_s is None else policies.threshold_s,
@@ -121,7 +120,7 @@ class TopicOffload:
 
     def _to_drop(self, now_ms: int) -> list[int]:
         lag_ms = self._policies.deletion_lag_ms
-        return offload_due.to_drop(
+        return ledger_rules.to_drop(
             self._ledger.layout.sealed,
             lag_ms=DELETION_LAG_MS if lag_ms is None else lag_ms,
             now_ms=now_ms,
@@ -168,7 +167,7 @@ class TopicOffload:
             await offload.offload(ledger_id, context, self._clock.wall_ms)
             self.last_ledger_id, self.succeeded_ms = ledger_id, self._clock.wall_ms()
             log.info("offload.done topic=%s ledger=%d uid=%s", self._topic, ledger_id, context.uid)
-        left = [each for each in self._ledger.layout.sealed if not offload_due.copied(each)]
+        left = [each for each in self._ledger.layout.sealed if not ledger_rules.copied(each)]
         open_id = self._ledger.layout.open_id
         first = left[0].ledger_id if left else open_id
         self.first_left = EARLIEST if first is None else Position(first, 0)

@@ -25,8 +25,8 @@ from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError, UnknownFailure
 from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun
+from magnetar.model.counts import WriteCounts
 from magnetar.model.position import Position
-from magnetar.model.write_counts import WriteCounts
 
 log = logging.getLogger(__name__)
 

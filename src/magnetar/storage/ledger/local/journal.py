@@ -20,8 +20,8 @@ from typing import Protocol
 from magnetar.clock import Clock
 from magnetar.errors import StorageError, WriteFailed
 from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
-from magnetar.model.write_counts import GroupTimes
 
 from .disk import Files
 from .format import Stamp

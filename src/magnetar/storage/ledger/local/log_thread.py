@@ -17,8 +17,8 @@ from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from magnetar.clock import Clock
+from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
-from magnetar.model.write_counts import GroupTimes
 
 from .disk import File, Files
 from .format import Stamp

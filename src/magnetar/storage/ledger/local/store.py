@@ -16,8 +16,8 @@ from magnetar.clock import Clock, SystemClock
 from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.inner.record import SALT_SIZE
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
-from magnetar.model.write_counts import GroupTimes
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
 from magnetar.tasks import Tasks
 

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from magnetar.model.write_counts import GroupTimes
+from magnetar.model.counts import GroupTimes
 
 from .log_thread import Commit, LogThread
 

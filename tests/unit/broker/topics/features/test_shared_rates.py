@@ -9,8 +9,7 @@ from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.model.policies import Policies
-from magnetar.model.policy_values import DispatchRate, PublishRate
-from magnetar.model.resource_groups import ResourceGroup
+from magnetar.model.policy_values import DispatchRate, PublishRate, ResourceGroup
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
