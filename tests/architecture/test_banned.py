@@ -34,7 +34,6 @@ DOORS = {
     "aiohttp": (
         "rest/",
         "auth/",
-        "broker/admin/",
         "client/authentication/oauth2.py",
         "client/connections/http_request.py",
         "client/connections/provider_watch.py",

@@ -20,9 +20,41 @@ PASSED_ON: Final = "X-Magnetar-Passed-On"
 """The header of a request that a broker passed on; it names that broker."""
 MISDIRECTED: Final = 421
 """The status for a request that was passed on to a broker that does not serve what it is about."""
+_KEPT_HEADERS: Final = ("Allow", WITHOUT_EFFECT)
 ANSWER_TIMEOUT_S: Final = 30.0
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_SIZE_MAX: Final = 64 << 20  # The stats of one topic, or the names of many.
+
+
+async def passed_on(
+    requests: "HttpRequests", base: str, request: Request, headers: Mapping[str, str]
+) -> Reply:
+    """What the server at ``base`` answers to a request. Raises ConnectionLost."""
+    told = {"Accept": request.accept, **headers}
+    if request.content_type is not None:
+        told["Content-Type"] = request.content_type
+    query = f"?{urlencode(request.query)}" if request.query else ""
+    answer = await requests.ask(
+        [base], request.path + query, request.method, body=request.body or None, headers=told
+    )
+    kept = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
+    kind = answer.headers.get("Content-Type") if answer.body else None
+    return Reply(answer.status, answer.body, kind, kept)
+
+
+def requests_beside(*, timeout_s: float, answer_bytes: int) -> "HttpRequests":
+    """How a process on this machine is asked, without credentials of a client."""
+    from magnetar.client.connections.credentials import Credentials  # noqa: PLC0415 - as above
+    from magnetar.client.connections.http_request import HttpRequests  # noqa: PLC0415
+
+    return HttpRequests(
+        Credentials(),
+        None,
+        timeout_s=timeout_s,
+        connection_timeout_s=CONNECT_TIMEOUT_S,
+        redirects=0,
+        answer_bytes=answer_bytes,
+    )
 
 
 class Peers:
@@ -44,15 +76,9 @@ class Peers:
                 f"The broker {broker.name} has no admin API {kind} TLS: set brokerClientTlsEnabled "
                 "as its ports are"
             )
-        headers = {PASSED_ON: self._own.name, "Accept": request.accept}
-        if request.content_type is not None:
-            headers["Content-Type"] = request.content_type
-        query = f"?{urlencode(request.query)}" if request.query else ""
         self._requests = self._requests or self._opened()
         try:
-            answer = await self._requests.ask(
-                [base], request.path + query, request.method, body=request.body, headers=headers
-            )
+            answer = await passed_on(self._requests, base, request, {PASSED_ON: self._own.name})
         except ConnectionLost as error:
             raise NotReady(f"The broker {broker.name} did not answer: {error}") from error
         if answer.status == 401:
@@ -61,13 +87,7 @@ class Peers:
                 "brokerClientAuthenticationPlugin and brokerClientAuthenticationParameters to what "
                 "a superuser shows"
             )
-        idle = answer.headers.get(WITHOUT_EFFECT)
-        return Reply(
-            answer.status,
-            answer.body,
-            answer.headers.get("Content-Type") if answer.body else None,
-            {} if idle is None else {WITHOUT_EFFECT: idle},
-        )
+        return answer
 
     def _opened(self) -> "HttpRequests":
         from magnetar.client.authentication.plugins import authentication_of  # noqa: PLC0415
@@ -90,6 +110,6 @@ class Peers:
             Tls(config) if self._by_tls else None,
             timeout_s=ANSWER_TIMEOUT_S,
             connection_timeout_s=CONNECT_TIMEOUT_S,
-            redirects_max=0,
-            size_max=ANSWER_SIZE_MAX,
+            redirects=0,
+            answer_bytes=ANSWER_SIZE_MAX,
         )

@@ -47,7 +47,6 @@ TIMEOUT_S: Final = 60.0
 ANSWER_SIZE_MAX: Final = 1 << 30  # A package that is downloaded may be large.
 REDIRECTS_MAX: Final = 5
 _REASON_CHARACTERS: Final = 600
-_REFUSAL_SIZE_MAX: Final = 1 << 20
 _JSON: Final = {"Content-Type": "application/json"}
 _UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
 _WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"
@@ -226,7 +225,7 @@ class AdminApi(_Admin):
                 yield answer
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read(_REFUSAL_SIZE_MAX)
+                said = error.read(1 << 20)
                 raise self._refusal(error.code, said, method, error.url or "") from error
         except (HTTPException, BrokenPipeError, ConnectionResetError) as error:
             why = f"{type(error).__name__} {error}".strip()
@@ -314,8 +313,8 @@ class AsyncAdminApi(_Admin):
             self._tls,
             timeout_s=timeout_s,
             connection_timeout_s=timeout_s,
-            redirects_max=REDIRECTS_MAX,
-            size_max=ANSWER_SIZE_MAX,
+            redirects=REDIRECTS_MAX,
+            answer_bytes=ANSWER_SIZE_MAX,
             is_broker=is_broker,
         )
 
@@ -337,7 +336,7 @@ class AsyncAdminApi(_Admin):
             headers={"Accept": "application/json", **(headers or {})},
         )
         if not 200 <= said.status < 300:
-            raise self._refusal(said.status, said.body[:_REFUSAL_SIZE_MAX], method, said.url)
+            raise self._refusal(said.status, said.body, method, said.url)
         return AdminAnswer(said.status, said.headers, said.body)
 
     async def get(self, path: str, **query: object) -> Any:

@@ -16,12 +16,10 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from aiohttp import ClientError, ClientSession, ClientTimeout
-from yarl import URL
-
 from magnetar.auth.http import ORIGINAL_PRINCIPAL_HEADER
+from magnetar.broker.peers import passed_on, requests_beside
 from magnetar.clock import Clock
-from magnetar.errors import NotReady
+from magnetar.errors import ConnectionLost, NotReady
 from magnetar.rest.exchange import Reply, Request
 from magnetar.tasks import Tasks
 
@@ -33,7 +31,7 @@ STOP_TIMEOUT_S: Final = 20.0
 ANSWER_TIMEOUT_S: Final = 120.0
 FIRST_RETRY_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
-_KEPT_HEADERS: Final = ("Allow", "X-Magnetar-Without-Effect")
+ANSWER_SIZE_MAX: Final = 1 << 30  # A package that is downloaded may be large.
 
 
 class FunctionsWorkerProcess:
@@ -61,7 +59,7 @@ class FunctionsWorkerProcess:
         self._tasks = Tasks("functions worker")
         self._process: asyncio.subprocess.Process | None = None
         self._url: asyncio.Task[str] | None = None  # Brings where it listens.
-        self._session = ClientSession(timeout=ClientTimeout(total=ANSWER_TIMEOUT_S))
+        self._requests = requests_beside(timeout_s=ANSWER_TIMEOUT_S, answer_bytes=ANSWER_SIZE_MAX)
 
     def start(self) -> None:
         """Start it, and again until it has come up: nobody may ask, and functions shall run."""
@@ -70,30 +68,17 @@ class FunctionsWorkerProcess:
     async def answer(self, request: Request) -> Reply:
         """Have the worker answer a request. Raises NotReady."""
         url = await asyncio.shield(self._started())
-        headers = {"Accept": request.accept, "Authorization": f"Bearer {self._secret}"}
+        headers = {"Authorization": f"Bearer {self._secret}"}
         if request.role is not None:
             headers[ORIGINAL_PRINCIPAL_HEADER] = quote(request.role)
-        if request.content_type is not None:
-            headers["Content-Type"] = request.content_type
-        where = URL(f"{url}{request.path}", encoded=True).update_query(request.query)
         try:
-            async with self._session.request(
-                request.method,
-                where,
-                data=request.body or None,
-                headers=headers,
-                allow_redirects=False,
-            ) as said:
-                body = await said.read()
-        except (ClientError, OSError) as error:
-            raise NotReady(f"the functions worker did not answer: {error!r}") from error
-        kept = {name: said.headers[name] for name in _KEPT_HEADERS if name in said.headers}
-        return Reply(said.status, body, said.headers.get("Content-Type") if body else None, kept)
+            return await passed_on(self._requests, url, request, headers)
+        except ConnectionLost as error:
+            raise NotReady(f"the functions worker did not answer: {error}") from error
 
     async def close(self) -> None:
         """End it."""
         await self._tasks.close()
-        await self._session.close()
         process = self._process
         if process is None or process.returncode is not None:
             return

@@ -92,8 +92,8 @@ class HttpLookup:
             self._cluster.tls,
             timeout_s=self._config.operation_timeout_s,
             connection_timeout_s=self._config.connection_timeout_s,
-            redirects_max=self._config.lookup_redirects_max,
-            size_max=ANSWER_SIZE_MAX,
+            redirects=self._config.lookup_redirects_max,
+            answer_bytes=ANSWER_SIZE_MAX,
         )
         base = f"{self._cluster.url.scheme}://{address}"
         answer = await requests.ask([base], f"{path}?{urlencode(query)}" if query else path)

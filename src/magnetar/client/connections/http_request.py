@@ -39,8 +39,8 @@ class HttpRequests:
     tls: Tls | None
     timeout_s: float
     connection_timeout_s: float
-    redirects_max: int
-    size_max: int
+    redirects: int  # How many it follows.
+    answer_bytes: int  # No answer has more.
     is_broker: Callable[[str], bool] = lambda _: True
     """Whether a ``host:port`` that a redirect names is a broker's: others get no credentials, as
     they are not asked at all."""
@@ -87,7 +87,7 @@ class HttpRequests:
         from yarl import URL  # noqa: PLC0415 - aiohttp's.
 
         asked, scheme = url, urlsplit(url).scheme
-        for _ in range(self.redirects_max + 1):
+        for _ in range(self.redirects + 1):
             context = True if self.tls is None else self.tls.context()
             async with web.request(
                 method, URL(url, encoded=True), data=body, ssl=context, allow_redirects=False
@@ -95,7 +95,7 @@ class HttpRequests:
                 found = HttpAnswer(
                     answer.status,
                     answer.headers.copy(),
-                    await whole(answer.content, self.size_max),
+                    await whole(answer.content, self.answer_bytes),
                     url,
                 )
             location = found.headers.get("Location")
