@@ -63,7 +63,7 @@ class ServerTls:
         """Log once which certificates end soon, and once which have ended."""
         now_ms = self._clock.wall_ms()
         for one in self.expiries:
-            said, told = one.warning(now_ms), (one, one.left(now_ms) <= timedelta())
+            said, told = one.warning(now_ms), (one, one.remaining(now_ms) <= timedelta())
             if said and told not in self._warned:
                 self._warned.add(told)
                 log.warning("tls.certificate_expires %s: renew it (docs/security.md)", said)
@@ -193,13 +193,13 @@ class Expiry(NamedTuple):
     file: Path
     end: datetime
 
-    def left(self, now_ms: int) -> timedelta:
+    def remaining(self, now_ms: int) -> timedelta:
         """How long it holds; nothing, or less, where it does not any more."""
         return self.end - datetime.fromtimestamp(now_ms / 1000, UTC)
 
     def warning(self, now_ms: int) -> str:
         """What is to be said of it now; empty while there is time."""
-        left = self.left(now_ms)
+        left = self.remaining(now_ms)
         if left > SOON:
             return ""
         when = f"{self.end:%Y-%m-%d %H:%M:%S} UTC"

@@ -94,10 +94,10 @@ def traits_of(data: list[bytes], message_counts: list[int] | None = None) -> Ent
 
     Without them the metadata tells. Counts that are all known must not be changed any more.
     """
-    counts, odd = inner.look_into(data, message_counts or [0] * len(data))
+    counts, general = inner.look_into(data, message_counts or [0] * len(data))
     unusual: dict[int, metadata.Peek | None] = {}
     due_ms: array[int] | None = None
-    for index in odd:
+    for index in general:
         seen = None
         try:
             seen = metadata.peek(data[index])

@@ -69,7 +69,7 @@ class OffloadPolicies:
         """Raises InvalidValue, in Pulsar's words where it refuses the same."""
         if self.driver is not None and self.driver not in DRIVERS:
             raise InvalidValue(f"The driver is not supported, support value: {','.join(DRIVERS)}")
-        self.place()
+        self.location()
         if self.read_priority is not None and _word(self.read_priority) not in _PRIORITIES:
             raise InvalidValue(
                 f"managedLedgerOffloadedReadPriority is one of {', '.join(_PRIORITIES)}, "
@@ -103,7 +103,7 @@ class OffloadPolicies:
         """Whether a ledger that is here as well is read here."""
         return _word(self.read_priority or "") == "bookkeeper-first"
 
-    def place(self) -> OffloadLocation | None:
+    def location(self) -> OffloadLocation | None:
         """Where copies go; None: nothing is offloaded. Raises InvalidValue."""
         if not self.driver:
             return None

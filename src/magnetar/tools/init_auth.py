@@ -77,9 +77,9 @@ def init_auth(
     Example: magnetar init-auth ./auth --role orders-app --host broker.example.com
     """
     folder = folder.absolute()
-    odd = [role for role in roles if not role.strip() or set(role) & set("/\\\0\n,=")]
-    if odd:
-        raise InvalidValue(f"--role {odd[0]!r}: a role has no slash, comma or equals sign here")
+    invalid = [role for role in roles if not role.strip() or set(role) & set("/\\\0\n,=")]
+    if invalid:
+        raise InvalidValue(f"--role {invalid[0]!r}: a role has no slash, comma or equals sign here")
     lasts = token_keys.span_of(expiry)
     if renew:
         if hosts:

@@ -10,7 +10,7 @@ from magnetar.model.policy_values import from_json, to_json
 def test_a_folder_is_a_place():
     for uri in ("file:///srv/tiered", "/srv/tiered"):
         policies = OffloadPolicies(driver="filesystem", file_uri=uri)
-        assert policies.place() == OffloadLocation("filesystem", "file:///srv/tiered", {}, {})
+        assert policies.location() == OffloadLocation("filesystem", "file:///srv/tiered", {}, {})
 
 
 @pytest.mark.parametrize("uri", [None, "", "tiered", "hdfs://host/x", "file://host/x"])
@@ -30,7 +30,7 @@ def test_a_bucket_of_s3_is_a_place_and_what_opens_it_is_kept_apart(driver):
         s3_secret="secret",
         s3_role="reader",
     )
-    place = policies.place()
+    place = policies.location()
     assert (place.url, place.secrets) == (
         "s3://sales",
         {"access_key_id": "id", "secret_access_key": "secret"},
@@ -44,9 +44,11 @@ def test_a_bucket_of_s3_is_a_place_and_what_opens_it_is_kept_apart(driver):
 
 def test_buckets_of_google_and_azure_are_places():
     google = OffloadPolicies(driver="google-cloud-storage", gcs_bucket="b", gcs_key_file="/k")
-    assert google.place() == OffloadLocation(google.driver, "gs://b", {}, {"service_account": "/k"})
+    assert google.location() == OffloadLocation(
+        google.driver, "gs://b", {}, {"service_account": "/k"}
+    )
     azure = OffloadPolicies(driver="azureblob", bucket="b")
-    assert azure.place() == OffloadLocation("azureblob", "az://b", {}, {})
+    assert azure.location() == OffloadLocation("azureblob", "az://b", {}, {})
 
 
 @pytest.mark.parametrize("driver", ["S3", "google-cloud-storage", "azureblob"])
@@ -72,7 +74,7 @@ def test_the_priority_is_said_as_in_files_and_as_in_json(said):
 
 def test_without_a_driver_nothing_is_offloaded():
     OffloadPolicies().check()
-    assert OffloadPolicies(file_uri="/srv").place() is None
+    assert OffloadPolicies(file_uri="/srv").location() is None
 
 
 def test_a_level_says_what_the_one_below_leaves_open():

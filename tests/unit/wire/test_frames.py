@@ -71,7 +71,7 @@ def test_the_order_of_the_wire_is_kept():
     ]
 
 
-def test_an_odd_send_joins_the_run_it_stands_in():
+def test_a_general_send_joins_the_run_it_stands_in():
     data = (
         send_frame(1, 0, b"a")
         + send_frame(1, 1, b"b", is_chunk=True)

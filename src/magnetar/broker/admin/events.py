@@ -95,7 +95,7 @@ class Events:
         self._somebody_listens.set()
         return Listener(self, self._clock, interval_s, topic, sight, role=role)
 
-    def left(self, topic: TopicName | None, role: str | None) -> None:
+    def unsubscribed(self, topic: TopicName | None, role: str | None) -> None:
         """A listener is gone."""
         self._listeners[role] -= 1
         if not self._listeners[role]:
@@ -191,7 +191,7 @@ class Listener(AsyncIterator[bytes]):
         """Listen no more. May be called again."""
         if not self._closed:
             self._closed = True
-            self._events.left(self._topic, self._role)
+            self._events.unsubscribed(self._topic, self._role)
 
     def _told(self, tick: Tick) -> bytes:
         told = self._events.overview(tick, self._sight)

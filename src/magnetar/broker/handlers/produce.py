@@ -119,7 +119,7 @@ class ProduceHandler:
         else:
             session.publish(producer, run)
 
-    def on_odd_send(self, session: Session, command: CommandSend) -> None:
+    def on_general_send(self, session: Session, command: CommandSend) -> None:
         """Refuse a send that was damaged on the way."""
         producer_id = command.producer_id
         if producer_id not in session.producers.open:

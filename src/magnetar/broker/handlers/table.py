@@ -222,7 +222,7 @@ def _rows(
     )
     yield Row(kinds.GET_TOPICS_OF_NAMESPACE, lookup.on_topics_of_namespace, beginning=True)
     yield Row(kinds.PRODUCER, produce.on_producer, beginning=True)
-    yield Row(kinds.SEND, produce.on_odd_send, size_max=0)
+    yield Row(kinds.SEND, produce.on_general_send, size_max=0)
     yield Row(kinds.CLOSE_PRODUCER, produce.on_close_producer)
     yield Row(kinds.SUBSCRIBE, consume.on_subscribe, beginning=True)
     yield Row(kinds.FLOW, consume.on_flow)

@@ -92,8 +92,8 @@ PyObject *inner_look_into(PyObject *module, PyObject *const *arguments, Py_ssize
         PyErr_SetString(PyExc_ValueError, "not as many counts as entries");
         return NULL;
     }
-    PyObject *counts = Py_NewRef(arguments[1]), *odd = PyList_New(0);
-    bool ok = odd != NULL;
+    PyObject *counts = Py_NewRef(arguments[1]), *unusual = PyList_New(0);
+    bool ok = unusual != NULL;
     for (Py_ssize_t i = 0; ok && i < entries; i++) {
         ok = item_bytes(arguments[0], i, &entry) && item_u64(counts, i, &known);
         if (!ok || entry_is_usual(entry, known, NULL)) continue;
@@ -105,12 +105,12 @@ PyObject *inner_look_into(PyObject *module, PyObject *const *arguments, Py_ssize
         ok = ok && put(counts, i, PyLong_FromUnsignedLongLong(count > 0 ? count : 1));
         if (ok && count == 0) {
             PyObject *index = PyLong_FromSsize_t(i);
-            ok = index != NULL && PyList_Append(odd, index) == 0;
+            ok = index != NULL && PyList_Append(unusual, index) == 0;
             Py_XDECREF(index);
         }
     }
-    if (ok) return Py_BuildValue("(NN)", counts, odd);
+    if (ok) return Py_BuildValue("(NN)", counts, unusual);
     Py_XDECREF(counts);
-    Py_XDECREF(odd);
+    Py_XDECREF(unusual);
     return NULL;
 }

@@ -32,7 +32,7 @@ def look_into(data: list[bytes], counts: list[int]) -> tuple[list[int], list[int
     """
     if len(data) != len(counts):
         raise ValueError("not as many counts as entries")
-    found, odd = counts, []
+    found, unusual = counts, []
     for index, entry in enumerate(data):
         if is_usual(entry, counts[index]):
             continue
@@ -42,8 +42,8 @@ def look_into(data: list[bytes], counts: list[int]) -> tuple[list[int], list[int
         count = _usual_count(entry, end) if 4 <= len(entry) >= end else 0
         found[index] = count or 1
         if not count:
-            odd.append(index)
-    return found, odd
+            unusual.append(index)
+    return found, unusual
 
 
 def is_usual(entry: bytes, message_count: int, transaction: bytes = b"") -> bool:

@@ -63,7 +63,7 @@ def certificates(config: Config) -> list[Finding]:
         remedy = "renew it: the broker reads the file again by itself (docs/security.md)"
         if not said:
             found.append(ok("certificate", f"{one.setting} until {one.end:%Y-%m-%d}"))
-        elif one.left(now_ms) <= timedelta():
+        elif one.remaining(now_ms) <= timedelta():
             found.append(wrong("certificate", said, remedy))
         else:
             found.append(note("certificate", said, remedy))

@@ -10,7 +10,7 @@ SHIPPED = OffloadPolicies(deletion_lag_ms=DELETION_LAG_MS, read_priority="tiered
 def test_nothing_is_offloaded_unless_somebody_says_so():
     policies = Config.read().offload.policies()
     assert policies == SHIPPED
-    assert policies.place() is None
+    assert policies.location() is None
 
 
 def test_a_broker_may_offload_everything():

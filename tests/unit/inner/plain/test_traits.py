@@ -45,7 +45,7 @@ def test_what_is_usual_is_counted(loops, name):
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_what_is_odd_is_left_to_be_parsed(loops, name):
+def test_unusual_metadata_is_left_to_be_parsed(loops, name):
     assert loops.look_into([entry(), ODD[name]], [0, 0]) == ([1, 1], [1])
 
 

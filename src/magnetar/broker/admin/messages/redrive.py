@@ -151,7 +151,7 @@ class Redrive:
                 if position >= end or not self._left:
                     yield group
                     return
-                pending = subscription is None or its.left(subscription, position)
+                pending = subscription is None or its.pending(subscription, position)
                 if not pending:
                     continue
                 self.progress.entries += 1
@@ -295,7 +295,7 @@ def _acknowledge(log: TopicLog, subscription: Subscription, group: list[EntryDea
     for each in group:
         if each.letters and not each.whole:
             moved = [letter.message.batch_index for letter in each.letters]
-            pending = log.left(subscription, each.position)
+            pending = log.pending(subscription, each.position)
             size = each.letters[0].message.batch_size
             parts.append((each.position, without(pending, moved, size)))
-    log.take(subscription, whole, parts)
+    log.acknowledge(subscription, whole, parts)

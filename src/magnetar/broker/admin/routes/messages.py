@@ -153,7 +153,7 @@ def _taken(asked: PageRequest, topic: StoredTopic) -> Callable[[StoredMessage], 
         raise no_subscription(asked.subscription, topic.name)
 
     def takes(message: StoredMessage) -> bool:
-        left = topic.log.left(subscription, message.position)
+        left = topic.log.pending(subscription, message.position)
         return is_pending(left, message.batch_index) and asked.wanted.takes(message)
 
     return takes

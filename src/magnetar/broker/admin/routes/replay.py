@@ -141,7 +141,7 @@ async def _positions(
             search.complete = False
             break
         search.scanned += 1
-        if log.left(subscription, position):
+        if log.pending(subscription, position):
             continue  # It will come anyway.
         inside = await unpacked(position, entry, slices)
         messages = [each for each in inside if search.wanted.takes(each)]

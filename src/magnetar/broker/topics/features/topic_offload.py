@@ -37,7 +37,7 @@ class TopicOffload:
         self._places = state.context.offloads
         self._new_uid = state.context.new_uid
         self._policies = OffloadPolicies()
-        self._place: OffloadLocation | None = None
+        self._location: OffloadLocation | None = None
         self._running = False
         self._tasks = Tasks(f"offload {state.name}")
 
@@ -62,13 +62,13 @@ class TopicOffload:
         """Take the policies that hold now."""
         self._policies = policies or OffloadPolicies()
         try:
-            self._place = self._policies.place()
+            self._location = self._policies.location()
         except InvalidValue as error:  # Each level is sound, and together they are not.
-            self._place = None
+            self._location = None
             log.warning("offload.no_place topic=%s error=%s", self._topic, error)
         offload = self._ledger.offload()
         offload.local_first = self._policies.local_first
-        offload.secrets = self._place.secrets if self._place is not None else {}
+        offload.secrets = self._location.secrets if self._location is not None else {}
 
     def start(self, upto: Position) -> None:
         """Begin to offload the ledgers before the one of ``upto``.
@@ -76,7 +76,7 @@ class TopicOffload:
         Raises AlreadyExists while some are being offloaded, NotAllowed where no policy says where
         to.
         """
-        if self._place is None:
+        if self._location is None:
             raise NotAllowed(
                 f"Nothing says where ledgers of {self._topic} are offloaded to: set "
                 "managedLedgerOffloadDriver and its place, in the broker's settings or as the "
@@ -108,7 +108,7 @@ class TopicOffload:
             self.status = ProcessStatus.NOT_RUN
 
     def _due(self, now_ms: int) -> list[int]:
-        if self._place is None:
+        if self._location is None:
             return []
         policies = self._policies
         return ledger_rules.to_offload(
@@ -161,9 +161,9 @@ class TopicOffload:
         await offload.delete_removed()
         for ledger_id in ledger_ids:
             self.first_left = Position(ledger_id, 0)
-            if self._place is None:
+            if self._location is None:
                 return
-            context = self._context(ledger_id, self._place)
+            context = self._context(ledger_id, self._location)
             await offload.offload(ledger_id, context, self._clock.wall_ms)
             self.last_ledger_id, self.succeeded_ms = ledger_id, self._clock.wall_ms()
             log.info("offload.done topic=%s ledger=%d uid=%s", self._topic, ledger_id, context.uid)

@@ -115,7 +115,7 @@ class TopicLog:
         """The entry after a position; ``end`` where there is none."""
         return self.ledger.next_position(position)
 
-    def left(self, subscription: Subscription, position: Position) -> list[int] | bool:
+    def pending(self, subscription: Subscription, position: Position) -> list[int] | bool:
         """Whether an entry is not acknowledged yet; of a batch in part, the ack set."""
         cursor = own(subscription).cursor
         return not cursor.is_acknowledged(position) and (cursor.ack_set(position) or True)
@@ -127,7 +127,7 @@ class TopicLog:
             return None
         return await log_positions.position_behind(self.ledger, cursor, index + 1, self.clock)
 
-    def take(
+    def acknowledge(
         self,
         subscription: Subscription,
         positions: Sequence[Position],

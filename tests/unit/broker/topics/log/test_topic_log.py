@@ -44,14 +44,14 @@ async def test_a_subscription_gets_some_of_it_again(bench):
     assert subscription.backlog == 2
     end, _, _ = await bench.consumer(SubscriptionType.SHARED)
     await end.until(lambda e: e.got() == ["1", "4"])
-    assert bench.topic.log.left(subscription, again[0])
-    assert not bench.topic.log.left(subscription, Position(ledger_id, 2))
+    assert bench.topic.log.pending(subscription, again[0])
+    assert not bench.topic.log.pending(subscription, Position(ledger_id, 2))
 
 
 async def test_what_is_taken_out_of_a_backlog_is_not_delivered(bench):
     subscription = await bench.topic.create_subscription("s", EARLIEST)
     ledger_id, _ = bench.topic.log.first
-    bench.topic.log.take(subscription, [Position(ledger_id, 0), Position(ledger_id, 3)])
+    bench.topic.log.acknowledge(subscription, [Position(ledger_id, 0), Position(ledger_id, 3)])
     end, _, _ = await bench.consumer(SubscriptionType.SHARED)
     await end.until(lambda e: e.got() == ["1", "2", "4", "5"])
 
