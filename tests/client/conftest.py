@@ -4,6 +4,7 @@ from itertools import count
 
 import pytest
 from support.apache_pulsar import WITH_PULSAR, apache_pulsar
+from support.broker_pair import SEED, BrokerPair
 from support.security import Security
 
 from magnetar import Client
@@ -16,6 +17,15 @@ NAMES = count()
 @pytest.fixture(scope="session")
 def broker(request, tmp_path_factory):
     """It has ``service_url`` and ``web_url``; ``support.admin.ask`` asks its admin API."""
+    if SEED is not None:
+        security = Security(tmp_path_factory.mktemp("security"), (0, 0))
+        with BrokerPair(security.values, int(SEED)) as both:
+            address = both.brokers[0].broker.address
+            security.url = address.service_url_tls.replace("127.0.0.1", "localhost")
+            security.web_url = address.web_url_tls.replace("127.0.0.1", "localhost")
+            both.security = security
+            yield both
+        return
     security = Security(tmp_path_factory.mktemp("security"), (free_port(), free_port()))
     if not WITH_PULSAR:
         with BrokerThread(settings=security.values) as ours:
@@ -26,6 +36,16 @@ def broker(request, tmp_path_factory):
     with apache_pulsar(request, folder, security.settings) as pulsar:
         pulsar.security = security
         yield pulsar
+
+
+@pytest.fixture(autouse=SEED is not None)
+def of_two_brokers(request, broker):
+    """How a test goes along with bundles that move."""
+    if request.node.get_closest_marker("one_broker"):
+        pytest.skip("it is about one broker")
+    unmoved = request.node.get_closest_marker("unmoved") is not None
+    with broker.for_a_test(unmoved=unmoved):
+        yield
 
 
 @pytest.fixture

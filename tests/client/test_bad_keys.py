@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from support.chunks import Publisher
 
 from magnetar import InitialPosition, SubscriptionType
@@ -9,6 +10,7 @@ from magnetar import InitialPosition, SubscriptionType
 KEYS = ["abc", "key!", "caf\u00e9"]
 
 
+@pytest.mark.one_broker
 async def test_the_application_gets_them_as_they_came(broker, client, topic):
     publisher = await Publisher.open(broker.service_url, topic)
     for key in KEYS:

@@ -185,6 +185,7 @@ def test_a_callback_is_told_what_went_wrong(client, topic):
     assert str(receipts.calls[0][1]) == "(-1,-1,-1,-1)"
 
 
+@pytest.mark.unmoved
 def test_messages_come_again(pulsar, client, topic):
     consumer = client.subscribe(
         topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=100
@@ -369,6 +370,7 @@ def test_a_listener_may_pause(client, topic):
     assert inbox.wait() == [b"%d" % number for number in range(5)]
 
 
+@pytest.mark.unmoved
 def test_batches_are_received_by_policy(pulsar, client, topic):
     consumer = client.subscribe(
         topic, "s", batch_receive_policy=pulsar.ConsumerBatchReceivePolicy(3, -1, -1)

@@ -205,6 +205,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.unmoved
 def test_a_client_may_be_made_before_there_is_a_loop(broker, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     for number, interpreter in enumerate(([], ["-m", "magnetar.compat"])):

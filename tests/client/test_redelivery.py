@@ -23,6 +23,7 @@ async def published(client, topic, *, batch, **options):
     return consumer, await drained(consumer, len(PAYLOADS))
 
 
+@pytest.mark.unmoved
 async def test_a_refused_message_comes_again_and_is_counted(client, topic):
     options = {"type": SHARED, "negative_ack_delay_s": 0.1}
     consumer, messages = await published(client, topic, batch=1, **options)

@@ -20,6 +20,7 @@ def numbered(count, size=0):
 
 @pytest.mark.parametrize("compression", CompressionType)
 @pytest.mark.parametrize("batching", [True, False])
+@pytest.mark.unmoved
 async def test_ten_thousand_messages_arrive_once_and_in_order(client, topic, batching, compression):
     consumer = await client.subscribe(topic, "s")
     producer = await client.create_producer(topic, batching=batching, compression=compression)
@@ -50,6 +51,7 @@ async def test_one_by_one_too(client, topic, batching):
 
 
 @pytest.mark.parametrize("batching", [True, False])
+@pytest.mark.unmoved
 async def test_partitions_keep_the_order_of_each_key(broker, client, topic, batching):
     ask(broker, "PUT", topic.replace("://", "/") + "/partitions", 4)
     assert await client.partitions(topic) == 4

@@ -38,6 +38,7 @@ async def exchange(client, topic):
     assert (await consumer.receive(20)).data == b"sealed"
 
 
+@pytest.mark.one_broker
 async def test_messages_go_over_tls_to_a_broker_that_is_trusted(address, authority, topic):
     trust = {"tls_trust_certs_file": authority.file, "tls_minimum_version": "TLSv1.3"}
     async with Client(f"pulsar+ssl://{address}", **trust) as client:
@@ -46,6 +47,7 @@ async def test_messages_go_over_tls_to_a_broker_that_is_trusted(address, authori
         assert await (await client.create_producer(topic)).send(large)
 
 
+@pytest.mark.one_broker
 async def test_the_loop_of_blocking_clients_speaks_it_too(address, authority, topic):
     def talk():
         url, trust = f"pulsar+ssl://{address}", authority.file
@@ -67,6 +69,7 @@ async def test_the_loop_of_blocking_clients_speaks_it_too(address, authority, to
         ("localhost", {"tls_trust_certs_file": "/no.pem"}, (InvalidValue, "/no.pem")),
     ],
 )
+@pytest.mark.one_broker
 async def test_who_is_trusted_is_for_the_settings_to_say(
     broker, authority, *, host, settings, expected
 ):
@@ -98,6 +101,7 @@ async def test_an_older_version_than_the_least_is_refused(broker, authority, cer
                 await client.create_producer(topic)
 
 
+@pytest.mark.one_broker
 async def test_a_broker_may_ask_for_the_clients_certificate(broker, authority, certificate, topic):
     mine, key = authority.issue("client", [])
     async with speaking_tls(broker.service_url, certificate, clients_of=authority.file) as address:

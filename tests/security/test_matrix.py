@@ -166,7 +166,7 @@ async def test_every_route_is_for_whom_the_table_says():
         issuers = TenantRoles(["acme", "elsewhere"])
         rules = AuthorizationRules(frozenset({"root", "root@acme"}), tenant_roles=issuers)
         check = RouteAuthorization(AuthorizationService(rules, world.resources)).check
-        router = Router(ROUTES, world.services, authorize=check)
+        router = Router(ROUTES, world.admin, authorize=check)
         wrong = []
         for (method, path), who in TABLE.items():
             for subscription in (AUDIT, "free") if "{subscription}" in path else ("",):

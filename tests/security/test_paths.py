@@ -40,7 +40,7 @@ async def test_no_way_to_write_a_path_leads_into_another_tenant():
             await world.ask("PUT", f"/admin/v2/namespaces/{tenant}/n", {})
         rules = AuthorizationRules(frozenset({"root"}), tenant_roles=TenantRoles(["acme"]))
         check = RouteAuthorization(AuthorizationService(rules, world.resources)).check
-        router = Router(ROUTES, world.services, authorize=check)
+        router = Router(ROUTES, world.admin, authorize=check)
         found, own = [], 0
         for route in ROUTES:
             if "{tenant}" not in route.path:

@@ -66,17 +66,17 @@ class Route:
     method: str
     path: str
     handler: Handler
+    access: Access = Access.SUPERUSER
+    about: Any = None
+    """What its requests are about, for ``Ask``; None: the handler answers them anywhere."""
     takes: tuple[str, ...] = ()
     gives: str = JSON
-    access: Access = Access.SUPERUSER
     query: tuple[Query, ...] = ()
     """What is read from the query beside what the handler itself ``reads``."""
     body: Any = None
     """For the OpenAPI document: the type of the body, or a function that gives an example."""
     answer: Any = None
     """The same of what a GET answers."""
-    about: Any = None
-    """What its requests are about, for ``Ask``; None: the handler answers them anywhere."""
 
     @property
     def function(self) -> Callable[..., object]:
@@ -117,17 +117,19 @@ class Router:
     def __init__(
         self,
         routes: Iterable[Route] | LoadRoutes,
-        services: Any,
+        services: Any = None,
         *,
         authorize: Authorize | None = None,
         ask: Ask | None = None,
     ) -> None:
-        """``services`` are handed to every handler, which ``authorize`` may keep a request from.
+        """``services``, if any, are handed to every handler.
+
+        ``authorize`` may keep a request from its handler.
 
         ``ask`` answers what is about something. What loads the routes is called for the first
         request.
         """
-        self._services = services
+        self._given = () if services is None else (services,)
         self._authorize = authorize
         self._ask = ask
         self._root = _Node()
@@ -197,7 +199,7 @@ class Router:
         """Call the handler of a route that was found. Raises Rejection for a wrong type."""
         if route.method != ANY_METHOD:
             _check_types(route, request)
-        handler = partial(route.handler, self._services, request)
+        handler = partial(route.handler, *self._given, request)
         asked = None if route.about is None else self._ask
         reply = await (handler() if asked is None else asked(route, request, handler))
         if WITHOUT_EFFECT in reply.headers:
@@ -212,10 +214,10 @@ class Router:
 def _options(path: str, allowed: str) -> Route:
     """What tells anybody the methods of a path."""
 
-    async def tell(_services: Any, _request: Request) -> Reply:
+    async def tell(*_given: Any) -> Reply:
         return Reply(200, content_type=JSON, headers={"Allow": allowed})
 
-    return Route("OPTIONS", path, tell, gives=ANY, access=Access.PUBLIC)
+    return Route("OPTIONS", path, tell, Access.PUBLIC, gives=ANY)
 
 
 def not_found(request: Request) -> Rejection:

@@ -46,7 +46,7 @@ async def world():
 
 @pytest.fixture
 async def configuration(world) -> DynamicConfiguration:
-    return world.services.configuration
+    return world.admin.records.configuration
 
 
 async def test_a_value_that_cannot_be_is_refused_and_not_kept(configuration):
@@ -79,7 +79,7 @@ async def test_pulsars_settings_without_effect_are_kept_and_said_to_have_none(co
 
 async def test_what_another_broker_changes_holds_here(world, configuration):
     """Over the same metadata; nobody asks this broker for anything."""
-    services = world.services
+    services = world.admin.topics
     topic = await services.topics.create(TOPIC)
     elsewhere = Resources(world.metadata, codec=JsonCodec()).objects
     change = {"maxProducersPerTopic": "3", "maxNumPartitionsPerPartitionedTopic": "5"}
@@ -95,17 +95,17 @@ async def test_a_record_that_cannot_be_read_leaves_what_holds(world, configurati
     await configuration.change("maxNumPartitionsPerPartitionedTopic", "3")
     await world.metadata.put(paths.CONFIGURATION, b"{")
     await until(lambda: "configuration.unreadable" in caplog.text)
-    assert world.services.creation.partitions_max == 3
+    assert world.admin.topics.creation.partitions_max == 3
     with pytest.raises(CorruptEntry, match=paths.CONFIGURATION):
         await configuration.load()
 
 
 async def test_limits_that_are_no_policies_change_too(world, configuration):
-    before = world.services.creation.partitions_max
+    before = world.admin.topics.creation.partitions_max
     await configuration.change("maxNumPartitionsPerPartitionedTopic", "3")
-    assert world.services.creation.partitions_max == 3
+    assert world.admin.topics.creation.partitions_max == 3
     await configuration.delete("maxNumPartitionsPerPartitionedTopic")
-    assert world.services.creation.partitions_max == before
+    assert world.admin.topics.creation.partitions_max == before
 
 
 async def test_what_was_kept_and_is_not_taken_any_more_is_left_out(configuration, caplog):

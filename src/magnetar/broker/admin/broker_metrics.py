@@ -17,7 +17,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from magnetar.broker.admin import managed_ledger_metrics, transaction_metrics
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED
 from magnetar.model.counts import LATENCIES_MS, OperationCounts, TraceCounts
 from magnetar.model.log_damage import LogDamage
@@ -62,12 +62,14 @@ class Seen:
 class BrokerMetrics:
     """Finds all families afresh, in parts."""
 
-    def __init__(self, admin: AdminServices, seen: Seen) -> None:
+    def __init__(self, admin: MetricServices, seen: Seen) -> None:
         self._admin = admin
         self._seen = seen
-        self._cluster = admin.cluster
-        self._started_s = admin.health.started_ms / 1000
-        self._make = MetricFamilies(admin.cluster, admin.broker_id, self._started_s)
+        self._cluster = admin.broker.cluster
+        self._started_s = admin.broker.health.started_ms / 1000
+        self._make = MetricFamilies(
+            admin.broker.cluster, admin.broker.address.name, self._started_s
+        )
 
     def parts(self) -> Iterator[Iterator[Metric]]:
         yield self._sums()
@@ -83,7 +85,7 @@ class BrokerMetrics:
         yield self._metadata()
         yield self._own()
         yield self._process()
-        if self._admin.metrics.managed_ledgers:
+        if self._admin.broker.metrics.managed_ledgers:
             yield managed_ledger_metrics.of_namespaces(self._admin, self._seen.sums)
 
     def _sums(self) -> Iterator[Metric]:
@@ -126,7 +128,7 @@ class BrokerMetrics:
         yield family
 
     def _connections(self) -> Iterator[Metric]:
-        counts = self._admin.health.connections
+        counts = self._admin.broker.health.connections
         found = {
             "pulsar_active_connections": counts.open,
             "pulsar_connection_created_total_count": counts.opened,
@@ -136,7 +138,7 @@ class BrokerMetrics:
         }
         for name, value in found.items():
             yield self._make.of_broker(name, "of clients", "broker_connection", value)
-        health = self._admin.health
+        health = self._admin.broker.health
         yield self._make.gauge(
             "pulsar_broker_throttled_connections",
             "not read, because their clients publish or ask too much",
@@ -147,7 +149,7 @@ class BrokerMetrics:
             "written to connections, and not read by their clients",
             health.unwritten_bytes(),
         )
-        last = self._admin.health_check.last
+        last = self._admin.broker.health_check.last
         healthy = -1 if last is None else int(last)
         about = "1: the last health check succeeded, 0: it failed, -1: there was none"
         yield self._make.of_broker("pulsar_health", about, "broker_health", healthy)
@@ -156,7 +158,7 @@ class BrokerMetrics:
         yield self._make.histogram(
             "pulsar_storage_backlog_quota_check_duration_seconds",
             "checks of all topics",
-            self._admin.health.backlog_checks,
+            self._admin.broker.health.backlog_checks,
             created=self._started_s,
         )
         family = GaugeMetricFamily(
@@ -169,7 +171,7 @@ class BrokerMetrics:
         yield family
 
     def _sign_ins(self) -> Iterator[Metric]:
-        authentication = self._admin.health.authentication
+        authentication = self._admin.broker.health.authentication
         if authentication is None:
             return
         for name, counts in (
@@ -196,7 +198,7 @@ class BrokerMetrics:
         yield self._make.gauge("pulsar_broker_lookup_pending_requests", "under way", counts.running)
 
     def _topic_loads(self) -> Iterator[Metric]:
-        counts = self._admin.topics.loads
+        counts = self._admin.broker.topics.loads
         latency = counts.latency
         about = "loading of topics, in ms"
         yield self._make.summary("pulsar_topic_load_times", about, latency, self._make.labels())
@@ -206,7 +208,7 @@ class BrokerMetrics:
         yield self._make.gauge(
             "pulsar_broker_topic_load_pending_requests", "under way", counts.running
         )
-        uptime_s = max(self._admin.clock.now() - self._admin.health.started_at, 1)
+        uptime_s = max(self._admin.broker.clock.now() - self._admin.broker.health.started_at, 1)
         found: dict[str, float] = {
             "pulsar_topic_load_failed_count": counts.failed,
             "pulsar_topic_load_rate_s": latency.count / uptime_s,
@@ -241,7 +243,7 @@ class BrokerMetrics:
         family = HistogramMetricFamily(
             "pulsar_metadata_store_ops_latency_ms", "operations on metadata", labels=labels
         )
-        for kind, counts in self._admin.health.metadata.items():
+        for kind, counts in self._admin.broker.health.metadata.items():
             buckets = [(str(float(ms)), counts.latency.up_to(ms / 1000)) for ms in _MS]
             buckets.append(("+Inf", counts.latency.count))
             family.add_metric(
@@ -255,12 +257,12 @@ class BrokerMetrics:
         yield self._make.counter(
             "pulsar_metadata_store_put_bytes",
             "bytes of records",
-            self._admin.health.metadata_put_bytes(),
+            self._admin.broker.health.metadata_put_bytes(),
             self._make.labels(name="metadata-store"),
         )
 
     def _own(self) -> Iterator[Metric]:
-        health = self._admin.health
+        health = self._admin.broker.health
         yield self._make.histogram("magnetar_loop_lag_seconds", "the event loop", health.loop_lag)
         if health.sync_latency is not None:
             yield self._make.histogram(
@@ -294,7 +296,7 @@ class BrokerMetrics:
             for one in certificates:
                 ends.add_metric([self._cluster, one.setting], one.end.timestamp())
             yield ends
-        listeners = len(self._admin.events)
+        listeners = len(self._admin.broker.events)
         yield self._make.gauge(
             "magnetar_event_listeners", "clients that listen to events", listeners
         )
@@ -348,7 +350,7 @@ class BrokerMetrics:
         version = GaugeMetricFamily(
             "pulsar_version_info", "of Magnetar", labels=["cluster", "version", "commit"]
         )
-        version.add_metric([self._cluster, self._admin.version, ""], 1)
+        version.add_metric([self._cluster, self._admin.broker.version, ""], 1)
         yield version
 
 
@@ -362,7 +364,7 @@ class _Alone:
         yield self.family
 
 
-def encoded(admin: AdminServices, seen: Seen, accept: str) -> tuple[Iterator[bytes], str]:
+def encoded(admin: MetricServices, seen: Seen, accept: str) -> tuple[Iterator[bytes], str]:
     """All families in the format that a client accepts, one by one, and its content type."""
     encode, content_type = choose_encoder(accept)
     families = chain.from_iterable(BrokerMetrics(admin, seen).parts())

@@ -10,7 +10,7 @@ from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED, latency_buckets
 from magnetar.model.counts import LogCounts
 from magnetar.model.names import NamespaceName
@@ -39,9 +39,9 @@ _COUNTED: Final[Sequence[tuple[str, str, Callable[[LogCounts], float]]]] = (
 )
 
 
-def of_cache(admin: AdminServices) -> Iterator[Metric]:
+def of_cache(admin: MetricServices) -> Iterator[Metric]:
     """The memory for recent entries, and what was read from it and from disk."""
-    cache, period_s = admin.health.cache, admin.metrics.interval_s
+    cache, period_s = admin.broker.health.cache, admin.broker.metrics.interval_s
     queues, logs = (cache.appended, cache.reread), admin.rates.logs.values()
     inserted = sum(each.inserted for each in queues)
     evicted = sum(each.evicted for each in queues)
@@ -52,7 +52,7 @@ def of_cache(admin: AdminServices) -> Iterator[Metric]:
     hit_entries = sum(each.hit_entries for each in logs) / period_s
     hit_bytes = sum(each.hit_bytes for each in logs) / period_s
     evictions = sum(each.evictions for each in queues)
-    persistent = sum(name.persistent for name in admin.topics.loaded)
+    persistent = sum(name.persistent for name in admin.broker.topics.loaded)
     for name, about, value in (
         ("pulsar_ml_count", "open logs of topics", persistent),
         ("pulsar_ml_cache_used_size", "bytes", cache.size_bytes),
@@ -67,15 +67,19 @@ def of_cache(admin: AdminServices) -> Iterator[Metric]:
         ("pulsar_broker_storage_read_cache_misses_rate", entries, missed_entries),
     ):
         family = GaugeMetricFamily(name, about, labels=["cluster"])
-        family.add_metric([admin.cluster], value)
+        family.add_metric([admin.broker.cluster], value)
         yield family
 
 
 def of_namespaces(
-    admin: AdminServices, sums: Mapping[NamespaceName, Sequence[float]]
+    admin: MetricServices, sums: Mapping[NamespaceName, Sequence[float]]
 ) -> Iterator[Metric]:
     """What the logs of each namespace do; ``sums``: the values of ``SUMMED`` of open topics."""
-    cluster, period_s, counted = admin.cluster, admin.metrics.interval_s, admin.rates.logs
+    cluster, period_s, counted = (
+        admin.broker.cluster,
+        admin.broker.metrics.interval_s,
+        admin.rates.logs,
+    )
     for name, (summed, divisor) in {
         "pulsar_ml_AddEntryBytesRate": ("pulsar_entry_size_sum", period_s),
         "pulsar_ml_AddEntryWithReplicasBytesRate": ("pulsar_entry_size_sum", period_s),

@@ -21,7 +21,7 @@ from magnetar.broker.admin.rates import (
     publisher_part,
     subscription_part,
 )
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, added
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
@@ -40,11 +40,11 @@ _NOTHING: Final = WriteCounts()
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
 
-async def answer(admin: AdminServices, accept: str) -> tuple[AsyncIterator[bytes], str]:
+async def answer(admin: MetricServices, accept: str) -> tuple[AsyncIterator[bytes], str]:
     """The metrics in the format that a client accepts, and its content type."""
     scrape = _Scrape(admin)
     await scrape.pass_topics()
-    await admin.health.disk()
+    await admin.broker.health.disk()
     loop = asyncio.get_running_loop()
     module = await loop.run_in_executor(None, import_module, _BROKER_METRICS)  # It takes a while.
     seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes), scrape.evictions)
@@ -56,11 +56,11 @@ async def answer(admin: AdminServices, accept: str) -> tuple[AsyncIterator[bytes
 class _Scrape:
     """One answer in the making."""
 
-    def __init__(self, admin: AdminServices) -> None:
+    def __init__(self, admin: MetricServices) -> None:
         self._admin = admin
         self._rates = admin.rates
-        self._clock = admin.clock
-        self._turn_began = admin.clock.now()
+        self._clock = admin.broker.clock
+        self._turn_began = admin.broker.clock.now()
         self.topics: dict[NamespaceName, int] = defaultdict(int)
         self.sums: dict[NamespaceName, Sequence[float]] = {}
         self.system_bytes = [0, 0]
@@ -71,7 +71,7 @@ class _Scrape:
         """Note what all open topics have."""
         oldest = self._admin.scrapes.oldest
         known: set[tuple[str, str]] = set()
-        for name, topic in list(self._admin.topics.loaded.items()):
+        for name, topic in list(self._admin.broker.topics.loaded.items()):
             ages: dict[str, float] = {}
             for subscription in list(topic.subscriptions.values()):
                 if subscription.backlog:
@@ -81,7 +81,7 @@ class _Scrape:
             await self._give_way()
         for gone in oldest.keys() - known:
             del oldest[gone]
-        if not self._admin.metrics.topics:
+        if not self._admin.broker.metrics.topics:
             for namespace, its in self.sums.items():
                 self._tables["summed"].add(self._labels(namespace), its)
 
@@ -102,7 +102,7 @@ class _Scrape:
         yield b"".join(waiting)
 
     def _note(self, name: TopicName, topic: Topic, ages: dict[str, float]) -> None:
-        settings, topic_name = self._admin.metrics, str(name)
+        settings, topic_name = self._admin.broker.metrics, str(name)
         stats, rates = topic_stats(topic), self._rates.of(topic_name)
         published = rates.get(THE_TOPIC, NO_RATES)
         delivered = [rates.get(subscription_part(its), NO_RATES) for its in stats.subscriptions]
@@ -154,7 +154,7 @@ class _Scrape:
             self._add("throttled", labels_of(labels, reason=limit), stats.rate_waits, limit)
         if stats.blocked_why and stats.blocked_since_ms:
             self._add("blocked", labels_of(labels, reason=stats.blocked_why))
-        for consumer in stats.consumers if self._admin.metrics.consumers else ():
+        for consumer in stats.consumers if self._admin.broker.metrics.consumers else ():
             mine = labels_of(
                 labels,
                 consumer_name=consumer.consumer_name,
@@ -167,10 +167,10 @@ class _Scrape:
         self._tables[kind].add(labels, METRICS[kind].values(*known))
 
     def _labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> str:
-        labels = labels_of(cluster=self._admin.cluster, namespace=str(namespace))
+        labels = labels_of(cluster=self._admin.broker.cluster, namespace=str(namespace))
         if topic is None:
             return labels
-        if self._admin.metrics.split_partition:
+        if self._admin.broker.metrics.split_partition:
             whole, index = str(topic.partitioned_name), str(topic.partition_index)
             return labels_of(labels, topic=whole, partition=index)
         return labels_of(labels, topic=str(topic))

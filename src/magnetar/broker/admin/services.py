@@ -1,11 +1,10 @@
-"""The parts of a broker that the routes of the admin API use."""
+"""What the handlers of each family of routes are given; a file of routes says of which it is."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from magnetar.auth.access import Access
-from magnetar.auth.audit import AuditLog
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.admin.events import Events
 from magnetar.broker.admin.fanout import Fanout
@@ -16,15 +15,11 @@ from magnetar.broker.admin.owners import Owners
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
-from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.authorization.permissions import Permissions
-from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
-from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
-from magnetar.broker.peers import Peers
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -41,63 +36,95 @@ if TYPE_CHECKING:  # It imports an HTTP client.
 
 
 @dataclass(slots=True)
-class AdminServices:
-    """Every handler of a route gets these."""
+class RecordServices:
+    """Clusters, tenants, namespaces, policies: what is kept in records that all brokers share."""
 
+    cluster: str
     resources: Resources
     policies: PolicyService
     resource_groups: ResourceGroups
-    creation: Creation
+    permissions: Permissions
+    configuration: DynamicConfiguration
+    owners: Owners
+    fanout: Fanout
+    message_size_max: int
+    authorization: RouteAuthorization | None  # None: everybody may do everything.
+
+    async def require(self, request: Request, access: Access, *, tenant: str) -> None:
+        """Raise Rejection where the role of a request has not this access to a tenant."""
+        if self.authorization is not None:
+            await self.authorization.require(request, access, tenant=tenant)
+
+
+@dataclass(slots=True)
+class TopicServices:
+    """Topics, bundles, subscriptions and schemas."""
+
+    broker_id: str
+    clock: Clock
+    resources: Resources
     topics: TopicRegistry
-    schema_registry: SchemaRegistry
-    schemas: TopicSchemas
+    owners: Owners
+    fanout: Fanout
+    creation: Creation
     lookup: Lookup
-    ownership: Ownership
+    schemas: TopicSchemas
+    schema_registry: SchemaRegistry
+    message_size_max: int
+    health: BrokerHealth
+    overview: Overview
+    rates: RateBook
+    publishers: bool  # Whether stats list them.
+
+
+@dataclass(slots=True)
+class MessageServices:
+    """Messages as operators look at them, publish them and have them again."""
+
+    clock: Clock
+    resources: Resources
+    topics: TopicRegistry
+    owners: Owners
+    creation: Creation
+    schemas: TopicSchemas
+    schema_registry: SchemaRegistry
+    message_size_max: int
+    authorization: RouteAuthorization | None
+    messages: MessageWork
+
+
+@dataclass(slots=True)
+class TransactionServices:
+    """Coordinators of transactions, and what is theirs in topics."""
+
+    clock: Clock
+    topics: TopicRegistry
+    owners: Owners
+    coordinators: Coordinators | None  # None: transactions are off.
+
+
+@dataclass(slots=True)
+class BrokerServices:
+    """The broker itself: how it is, what it does, and its settings."""
+
     address: BrokerAddress
     cluster: str
-    message_size_max: int
     version: str
     clock: Clock
+    resources: Resources
+    topics: TopicRegistry
+    owners: Owners
     health: BrokerHealth
+    health_check: HealthCheck
+    overview: Overview
     configuration: DynamicConfiguration
-    brokers: Brokers
-    peers: Peers
-    data_directory: Path | None = None  # None: nothing outlives the process.
-    metrics: MetricSettings = field(default_factory=MetricSettings)
-    functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
-    coordinators: Coordinators | None = None  # None: transactions are off.
-    authorization: RouteAuthorization | None = None  # None: everybody may do everything.
-    audit: AuditLog | None = None
-    rates: RateBook = field(default_factory=RateBook)
-    scrapes: Scrapes = field(default_factory=Scrapes)
-    messages: MessageWork = field(default_factory=MessageWork)
-    permissions: Permissions = field(init=False)
-    access: TopicAccess = field(init=False)
-    owners: Owners = field(init=False)
-    fanout: Fanout = field(init=False)
-    health_check: HealthCheck = field(init=False)
-    overview: Overview = field(init=False)
+    metrics: MetricSettings
+    data_directory: Path | None  # None: nothing outlives the process.
+    of_topics: TopicServices
+    authorization: RouteAuthorization | None
     events: Events = field(init=False)
 
     def __post_init__(self) -> None:
-        self.permissions = Permissions(self.resources)
-        self.owners = Owners(
-            self.resources,
-            self.topics,
-            self.creation,
-            brokers=self.brokers,
-            peers=self.peers,
-            clock=self.clock,
-        )
-        self.access = self.owners.access
-        self.fanout = Fanout(
-            self.owners,
-            self.schema_registry,
-            policies=self.policies,
-            permissions=self.permissions,
-        )
-        self.health_check = HealthCheck(self.resources, self.health.check_log)
-        self.overview = Overview(self.topics, self.resources, self.health, self.clock)
         self.events = Events(self.overview, self.clock, self.named)
 
     @property
@@ -106,16 +133,38 @@ class AdminServices:
         return {
             "version": self.version,
             "cluster": self.cluster,
-            "broker": self.broker_id,
+            "broker": self.address.name,
             "serviceUrl": self.address.service_url or self.address.service_url_tls,
         }
 
-    async def require(self, request: Request, access: Access, *, tenant: str) -> None:
-        """Raise Rejection where the role of a request has not this access to a tenant."""
-        if self.authorization is not None:
-            await self.authorization.require(request, access, tenant=tenant)
 
-    @property
-    def broker_id(self) -> str:
-        """The name of this broker among brokers: ``host:port`` of its admin API."""
-        return self.address.name
+@dataclass(slots=True)
+class MetricServices:
+    """What is counted, for Prometheus."""
+
+    broker: BrokerServices
+    lookup: Lookup
+    schema_registry: SchemaRegistry
+    coordinators: Coordinators | None
+    rates: RateBook
+    scrapes: Scrapes
+
+
+@dataclass(slots=True)
+class FunctionServices:
+    """Functions, which a worker beside the broker knows."""
+
+    functions: "FunctionsWorkerProcess | None"  # None: functions are off.
+
+
+@dataclass(slots=True)
+class AdminServices:
+    """All families."""
+
+    records: RecordServices
+    topics: TopicServices
+    messages: MessageServices
+    transactions: TransactionServices
+    broker: BrokerServices
+    metrics: MetricServices
+    functions: FunctionServices

@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MetricServices
 from magnetar.model.histogram import Histogram
 
 _EDGES_MS: Final = (10, 20, 50, 100, 500, 1000, 5000, 15_000, 30_000, 60_000)
@@ -16,7 +16,7 @@ _LONG_EDGES_MS: Final = (300_000, 1_500_000, 3_000_000)
 _LABELS: Final = ["cluster", "coordinator_id"]
 
 
-def of_coordinators(admin: AdminServices) -> Iterator[Metric]:
+def of_coordinators(admin: MetricServices) -> Iterator[Metric]:
     """What each coordinator that this broker serves has, and did since it was loaded."""
     served = {} if admin.coordinators is None else admin.coordinators.loaded
     families = {
@@ -46,7 +46,7 @@ def of_coordinators(admin: AdminServices) -> Iterator[Metric]:
             *_between(counts.latency),
         )
         for family, value in zip(families.values(), values, strict=True):
-            family.add_metric([admin.cluster, str(number)], value)
+            family.add_metric([admin.broker.cluster, str(number)], value)
     yield from families.values()
 
 

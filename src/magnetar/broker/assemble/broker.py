@@ -14,7 +14,6 @@ from magnetar.auth.authentication import Authentication
 from magnetar.broker.addresses import Listeners, address_of, open_listeners, port_of, warn_if_open
 from magnetar.broker.admin.app import every_route, routes_with_open_probes, start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
-from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.authorization.providers import authentication_of
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
@@ -28,10 +27,11 @@ from magnetar.storage.ledger.local.disk import Files
 from magnetar.tasks import Tasks
 
 from .access import authorization_service, http_sign_in, revoke
+from .admin import admin_services
 from .build_context import BuildContext
 from .commands import command_table
 from .functions_worker import check_client, functions_worker
-from .services import open_services
+from .services import Services, open_services
 from .stores import Stores, open_stores
 from .traces import TraceParts, trace_parts
 
@@ -74,8 +74,6 @@ async def running_broker(
         services = await open_services(context, _address(config, listeners), stores)
         traces = await trace_parts(context, services)
         authorization = authorization_service(config, services.resources, authentication)
-        if authorization is not None:
-            services.authorization = RouteAuthorization(authorization)
         broker = Broker(
             config,
             listeners=listeners,
@@ -94,7 +92,6 @@ async def running_broker(
             new_session=traces.new_session,
         )
         stack.push_async_callback(broker.stop)
-        services.audit = audit
         services.health.connections = broker.connections
         services.health.throttled_connections = lambda: broker.throttled_count
         services.health.unwritten_bytes = lambda: broker.outbox_budget.unwritten_bytes
@@ -103,7 +100,15 @@ async def running_broker(
         if tls is not None:
             services.health.certificates = lambda: tls.expiries
         if listeners.web:
-            await _serve_admin(context, services, listeners, authentication, traces)
+            await _serve_admin(
+                context,
+                services,
+                listeners,
+                authentication=authentication,
+                authorization=None if authorization is None else RouteAuthorization(authorization),
+                traces=traces,
+                audit=audit,
+            )
         await broker.start()
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current())
@@ -121,7 +126,7 @@ def _audit(config: Config, clock: Clock, stack: AsyncExitStack) -> AuditLog | No
     return audit
 
 
-async def _reload(services: AdminServices, tls: ServerTls | None, config: Config) -> None:
+async def _reload(services: Services, tls: ServerTls | None, config: Config) -> None:
     if tls is not None:
         tls.renew()
     await services.configuration.set_log(config.log)
@@ -129,25 +134,29 @@ async def _reload(services: AdminServices, tls: ServerTls | None, config: Config
 
 async def _serve_admin(
     context: BuildContext,
-    services: AdminServices,
+    services: Services,
     listeners: Listeners,
+    *,
     authentication: Authentication | None,
+    authorization: RouteAuthorization | None,
     traces: TraceParts,
+    audit: AuditLog | None,
 ) -> None:
     """Serve the admin REST API, and functions where there are any, until the stack is closed."""
-    server = context.config.server
+    server, functions = context.config.server, None
     if server.functions_worker:
         if authentication is None:
             warn_if_open(server.bind_address, "bindAddress")
-        services.functions = await functions_worker(context, services)
+        functions = await functions_worker(context, services)
     admin = await start_admin(
-        services,
+        admin_services(services, context.config, context.clock, authorization, functions),
         listeners.web,
         connections_max=context.config.connections.admin_connections_max,
         connections_per_ip_max=context.config.connections.admin_connections_per_ip_max,
         sign_in=None if authentication is None else http_sign_in(context, authentication),
         traces=traces.requests,
         routes=every_route if context.config.auth.probes else routes_with_open_probes,
+        audit=audit,
     )
     context.stack.push_async_callback(admin.close)
 

@@ -1,7 +1,6 @@
 """The handlers of clients' commands, each given only the rooms that it uses."""
 
 from magnetar.auth.authentication import Authentication
-from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
 from magnetar.broker.handlers.connect import ConnectHandler
 from magnetar.broker.handlers.consume import ConsumeHandler
@@ -16,11 +15,12 @@ from magnetar.broker.topic_watches import TopicWatches
 
 from .access import sign_in
 from .build_context import BuildContext
+from .services import Services
 
 
 def command_table(
     context: BuildContext,
-    services: AdminServices,
+    services: Services,
     authentication: Authentication | None,
     authorization: ClientAuthorization,
     consume: type[ConsumeHandler],

@@ -6,12 +6,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from magnetar.auth.key_text import read_file
-from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 
 from .build_context import BuildContext
+from .services import Services
 
 if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
@@ -37,9 +37,7 @@ def check_client(config: Config) -> None:
         )
 
 
-async def functions_worker(
-    context: BuildContext, services: AdminServices
-) -> "FunctionsWorkerProcess":
+async def functions_worker(context: BuildContext, services: Services) -> "FunctionsWorkerProcess":
     """What starts a functions worker when it is asked for; at once where there are functions."""
     storage = context.config.storage
     if storage.in_memory:

@@ -1,9 +1,10 @@
 """What stands on the stores, up to the topics: what handlers of commands and of routes call."""
 
+from dataclasses import dataclass
 from itertools import count
 
 from magnetar.broker.addresses import keeps_clients
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
@@ -19,10 +20,10 @@ from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
+from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
-from magnetar.version import __version__
 
 from .build_context import BuildContext
 from .managed_ledgers import ledger_opener, managed_ledgers, record_opener
@@ -30,9 +31,27 @@ from .stores import Stores, broker_health_of
 from .transactions import open_coordinators
 
 
-async def open_services(
-    context: BuildContext, address: BrokerAddress, stores: Stores
-) -> AdminServices:
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What handlers of commands, and of the admin API, are made of."""
+
+    address: BrokerAddress
+    health: BrokerHealth
+    resources: Resources
+    policies: PolicyService
+    resource_groups: ResourceGroups
+    configuration: DynamicConfiguration
+    creation: Creation
+    topics: TopicRegistry
+    lookup: Lookup
+    brokers: Brokers
+    peers: Peers
+    schema_registry: SchemaRegistry
+    schemas: TopicSchemas
+    coordinators: Coordinators | None  # None: transactions are off.
+
+
+async def open_services(context: BuildContext, address: BrokerAddress, stores: Stores) -> Services:
     """What stands on the stores, up to the topics."""
     config = context.config
     cluster = config.server.cluster
@@ -97,31 +116,24 @@ async def open_services(
         ),
     )
     await topics.finish_deletions()
-    services = AdminServices(
+    lookup = Lookup(resources, ownership, kept=keeps_clients(config.server, address))
+    return Services(
+        address=address,
+        health=health,
         resources=resources,
         policies=policies,
         resource_groups=resource_groups,
+        configuration=configuration,
         creation=creation,
         topics=topics,
+        lookup=lookup,
+        brokers=brokers,
+        peers=peers,
         schema_registry=schemas,
         schemas=TopicSchemas(
             schemas,
             policies,
             system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
         ),
-        lookup=Lookup(resources, ownership, kept=keeps_clients(config.server, address)),
-        ownership=ownership,
-        brokers=brokers,
-        peers=peers,
-        address=address,
-        cluster=cluster,
-        message_size_max=config.connections.message_size_max,
-        version=__version__,
-        clock=context.clock,
-        configuration=configuration,
-        data_directory=None if config.storage.in_memory else config.storage.data_directory,
-        health=health,
-        metrics=config.metrics,
+        coordinators=await open_coordinators(context, ledgers, resources, topics, lookup),
     )
-    services.coordinators = await open_coordinators(context, services, ledgers)
-    return services

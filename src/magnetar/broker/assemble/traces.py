@@ -7,13 +7,14 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.session import Session
 from magnetar.errors import InvalidValue
 from magnetar.model.counts import TraceCounts
+from magnetar.version import __version__
 
 from .build_context import BuildContext
+from .services import Services
 
 if TYPE_CHECKING:
     from magnetar.broker.tracing.request_traces import RequestTraces
@@ -30,7 +31,7 @@ class TraceParts:
     requests: "RequestTraces | None" = None
 
 
-async def trace_parts(context: BuildContext, services: AdminServices) -> TraceParts:
+async def trace_parts(context: BuildContext, services: Services) -> TraceParts:
     """Get ready to make spans, where the settings say so. Raises InvalidValue without the SDK."""
     settings = context.config.traces
     if settings.disabled:
@@ -52,8 +53,8 @@ async def trace_parts(context: BuildContext, services: AdminServices) -> TracePa
     try:
         spans = library.Spans(
             counts,
-            version=services.version,
-            cluster=services.cluster,
+            version=__version__,
+            cluster=context.config.server.cluster,
             broker=services.address.name,
         )
     except ValueError as error:  # The SDK does not say of which.

@@ -1,6 +1,8 @@
 """The coordinators of transactions, where there are any."""
 
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.cluster.lookup import Lookup
+from magnetar.broker.cluster.topic_registry import TopicRegistry
+from magnetar.broker.resources import Resources
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.participants import TopicParticipants
 from magnetar.model.names import TopicName
@@ -14,7 +16,11 @@ _CURSOR = "transaction.subscription"
 
 
 async def open_coordinators(
-    context: BuildContext, services: AdminServices, ledgers: ManagedLedgerFactory
+    context: BuildContext,
+    ledgers: ManagedLedgerFactory,
+    resources: Resources,
+    topics: TopicRegistry,
+    lookup: Lookup,
 ) -> Coordinators | None:
     """What serves the coordinators; None where transactions are off."""
     settings = context.config.transactions
@@ -25,15 +31,15 @@ async def open_coordinators(
         return await open_record_log(ledgers, paths.managed_ledger_name(name), cursor_name=_CURSOR)
 
     coordinators = Coordinators(
-        resources=services.resources,
-        ownership=services.ownership,
+        resources=resources,
+        ownership=topics.ownership,
         open_log=open_log,
-        participants=TopicParticipants(services.topics, services.lookup),
+        participants=TopicParticipants(topics, lookup),
         active_max=settings.active_max,
         clock=context.clock,
         iteration=context.iteration,
     )
     context.stack.push_async_callback(coordinators.close)
-    services.topics.served_along = coordinators
+    topics.served_along = coordinators
     await coordinators.start(settings.coordinators)
     return coordinators

@@ -22,7 +22,7 @@ def load_with_one_more():
 
 
 async def set_shown_and_removed(world, namespace, topic):
-    topic_policies = world.services.policies
+    topic_policies = world.admin.records.policies
     name = TopicName.parse("persistent://public/default/t")
     await world.topic(str(name))
     for where, path, value, level in (

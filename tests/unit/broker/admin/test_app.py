@@ -16,7 +16,7 @@ def test_nothing_imports_the_http_library_before_the_api_starts():
 async def test_it_serves_on_a_port_that_was_taken_before_and_frees_it(world):
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    server = await start_admin(world.services, [Listener(listener)])
+    server = await start_admin(world.admin, [Listener(listener)])
     assert server.port == port
     await server.close()
     await server.close()

@@ -28,7 +28,7 @@ def clock():
 @pytest.fixture
 async def events(clock):
     async with open_world() as world:
-        services = world.services
+        services = world.admin.topics
         overview = Overview(services.topics, services.resources, BrokerHealth(clock), clock)
         events = Events(overview, clock, {"version": "1"})
         running = asyncio.create_task(events.run())

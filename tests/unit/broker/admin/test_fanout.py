@@ -9,7 +9,7 @@ TOPIC = TopicName.parse("persistent://public/default/p")
 
 @pytest.fixture
 def fanout(world):
-    return world.services.fanout
+    return world.admin.topics.fanout
 
 
 async def made(world) -> list[str]:

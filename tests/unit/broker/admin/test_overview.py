@@ -23,7 +23,7 @@ def clock():
 @pytest.fixture
 async def opened(clock):
     async with open_world() as world:
-        services, health = world.services, BrokerHealth(clock, sync_latency=Histogram())
+        services, health = world.admin.topics, BrokerHealth(clock, sync_latency=Histogram())
         yield world, Overview(services.topics, services.resources, health, clock), health
 
 

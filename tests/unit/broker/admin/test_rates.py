@@ -56,7 +56,7 @@ async def test_a_topic_that_is_gone_leaves_no_rates(clock):
         topic = await world.topic(name)
         topic.writer.message_count = 60
         await clock.advance(INTERVAL_S)
-        assert world.services.rates.of(name)
+        assert world.admin.metrics.rates.of(name)
         await world.registry.delete(topic.name)
         await clock.advance(INTERVAL_S)
-        assert not world.services.rates.of(name)
+        assert not world.admin.metrics.rates.of(name)

@@ -40,7 +40,7 @@ async def world():
         await opened.resources.create_tenant("acme", TenantInfo(["boss"], ["standalone"]))
         name = NamespaceName("acme", "shop")
         await opened.resources.create_namespace(name, NamespacePolicies.fresh("standalone"))
-        permissions = opened.services.permissions
+        permissions = opened.admin.records.permissions
         await permissions.grant(name, "reader", ("consume",))
         await permissions.grant(name, "coder", ("functions",))
         await permissions.grant_subscription(name, "a/b", ["boss"])
@@ -51,7 +51,7 @@ async def world():
 def ask(world):
     rules = AuthorizationRules(frozenset({"root"}))
     authorization = RouteAuthorization(AuthorizationService(rules, world.resources))
-    router = Router(ROUTES, world.services, authorize=authorization.check)
+    router = Router(ROUTES, world.admin, authorize=authorization.check)
 
     async def status(role, path, proxy=None):
         try:

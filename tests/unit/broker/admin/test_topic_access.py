@@ -9,7 +9,7 @@ BASE = TopicName.parse("persistent://public/default/p")
 
 @pytest.fixture
 def access(world):
-    return world.services.access
+    return world.admin.topics.owners.access
 
 
 async def test_an_existing_topic_is_opened_and_served_here(world, access):
@@ -17,9 +17,9 @@ async def test_an_existing_topic_is_opened_and_served_here(world, access):
     await world.registry.unload(BASE)
     bundle = await world.resources.bundle(BASE)
     await world.registry.unload_bundle(bundle)
-    assert not world.services.ownership.owns(bundle)
+    assert not world.admin.topics.owners.ownership.owns(bundle)
     assert (await access.open(BASE)).name == BASE
-    assert world.services.ownership.owns(bundle)
+    assert world.admin.topics.owners.ownership.owns(bundle)
 
 
 @pytest.mark.parametrize(

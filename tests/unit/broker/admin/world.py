@@ -13,7 +13,8 @@ from yarl import URL
 from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import every_route, start_admin
 from magnetar.broker.admin.broker_health import BrokerHealth
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.assemble.admin import admin_services
+from magnetar.broker.assemble.services import Services
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
@@ -29,6 +30,7 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.policies import PolicySettings
+from magnetar.broker.settings.storage import StorageSettings
 from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
@@ -103,10 +105,10 @@ class Answer:
 class World:
     """The broker's rooms, and a client of their admin API."""
 
-    def __init__(self, services, *, metadata, port, session):
-        self.services = services
-        self.resources = services.resources
-        self.registry = services.topics
+    def __init__(self, admin, *, metadata, port, session):
+        self.admin = admin
+        self.resources = admin.records.resources
+        self.registry = admin.topics.topics
         self.metadata = metadata
         self.port = port
         self._session = session
@@ -204,34 +206,28 @@ async def open_world(settings=None, clock=None, routes=every_route):
             ),
         )
         stack.push_async_callback(registry.close)
-        services = AdminServices(
+        config = Config(policies=settings, storage=StorageSettings(in_memory=True))
+        services = Services(
+            address=address,
+            health=BrokerHealth(rates_clock),
             resources=resources,
             policies=policies,
             resource_groups=resource_groups,
+            configuration=DynamicConfiguration(
+                config, resources.objects, policies, creation, metadata=metadata, tasks=tasks
+            ),
             creation=creation,
             topics=registry,
-            schema_registry=schemas,
-            schemas=TopicSchemas(schemas, policies),
             lookup=Lookup(resources, ownership, kept=True),
-            ownership=ownership,
             brokers=brokers,
             peers=Peers(address, {}, tls=False),
-            address=address,
-            cluster="standalone",
-            message_size_max=5 * 1024 * 1024,
-            configuration=DynamicConfiguration(
-                Config(policies=settings),
-                resources.objects,
-                policies,
-                creation,
-                metadata=metadata,
-                tasks=tasks,
-            ),
-            version="9.9.9",
-            clock=rates_clock,
-            health=BrokerHealth(rates_clock),
+            schema_registry=schemas,
+            schemas=TopicSchemas(schemas, policies),
+            coordinators=None,
         )
-        server = await start_admin(services, [Listener(listen("127.0.0.1", 0))], routes=routes)
+        admin = admin_services(services, config, rates_clock)
+        admin.broker.version = "9.9.9"
+        server = await start_admin(admin, [Listener(listen("127.0.0.1", 0))], routes=routes)
         stack.push_async_callback(server.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        yield World(services, metadata=metadata, port=server.port, session=session)
+        yield World(admin, metadata=metadata, port=server.port, session=session)

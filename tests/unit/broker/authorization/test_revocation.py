@@ -94,7 +94,7 @@ async def attached(world, role, subscription="s"):
 
 @pytest.mark.usefixtures("clock")
 async def test_what_is_revoked_is_closed_at_once_and_nothing_else(world):
-    permissions = world.services.permissions
+    permissions = world.admin.records.permissions
     for role in ("bob", "eve"):
         await permissions.grant(NAMESPACE, role, ("produce", "consume"))
     bob, eve, root = [await attached(world, role) for role in ("bob", "eve", "root")]
@@ -121,7 +121,7 @@ async def test_an_admin_of_a_tenant_who_is_none_any_more_goes(world):
 
 @pytest.mark.usefixtures("clock")
 async def test_a_subscription_that_others_get_is_left(world):
-    permissions = world.services.permissions
+    permissions = world.admin.records.permissions
     await permissions.grant(NAMESPACE, "bob", ("produce", "consume"))
     mine, audit = await attached(world, "bob", "mine"), Client("bob")
     await audit.consume(await world.topic(str(TOPIC)), "audit")
@@ -129,7 +129,7 @@ async def test_a_subscription_that_others_get_is_left(world):
     await until(lambda: audit.closed)
     assert mine.closed == []
     prefix = SubscriptionAuthMode.PREFIX
-    await world.services.policies.change(NAMESPACE, subscription_auth_mode=prefix)
+    await world.admin.records.policies.change(NAMESPACE, subscription_auth_mode=prefix)
     await until(lambda: mine.closed)
     assert mine.closed == [("consumer", 2)]
 
@@ -147,7 +147,7 @@ async def test_whoever_slipped_in_is_found_later(world, clients, clock):
 
 @pytest.mark.usefixtures("clock")
 async def test_who_watches_a_namespace_is_told_no_more(world, clients):
-    permissions = world.services.permissions
+    permissions = world.admin.records.permissions
     await permissions.grant(NAMESPACE, "bob", ("consume",))
     bob, eve = Client("bob"), Client("eve")
     bob.watch(NAMESPACE)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import storing
@@ -58,7 +58,7 @@ class RedriveOrder:
 class Redrive:
     """One redrive, with the rights of who asked for it: it is looked at, or it runs."""
 
-    def __init__(self, order: RedriveOrder, admin: AdminServices, request: Request) -> None:
+    def __init__(self, order: RedriveOrder, admin: MessageServices, request: Request) -> None:
         self._order = order
         self._admin = admin
         self._request = request
@@ -122,7 +122,10 @@ class Redrive:
         self, source: TopicName, *, begins: bool = False
     ) -> tuple[TopicLog, Subscription | None] | None:
         """A source as it is now; None where it does not have the subscription."""
-        topic, name = storing(await self._admin.access.open(source)), self._order.subscription
+        topic, name = (
+            storing(await self._admin.owners.access.open(source)),
+            self._order.subscription,
+        )
         if name is None:
             return topic.log, None
         subscription = topic.subscriptions.get(name)

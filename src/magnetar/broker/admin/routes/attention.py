@@ -6,7 +6,7 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.notices import notices
 from magnetar.broker.admin.routes.rights import may_see, may_see_all
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.broker.dispatch.blocked import Why
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
@@ -40,7 +40,7 @@ class StuckSubscription:
         }
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: BrokerServices, request: Request) -> Reply:
     """Those whose topic is open, the stuck before those without consumers, the largest first.
 
     What is wrong with the broker itself is told to superusers.
@@ -84,4 +84,5 @@ def needs(topic: Topic, subscription: Subscription) -> StuckSubscription | None:
     return StuckSubscription(topic, subscription, blocked.why, str(blocked), subscription.moved_ms)
 
 
-ROUTES: Final = (Route("GET", "/admin/v2/magnetar/attention", get, access=Access.AUTHENTICATED),)
+SERVICES: Final = BrokerServices
+ROUTES: Final = (Route("GET", "/admin/v2/magnetar/attention", get, Access.AUTHENTICATED),)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
 from magnetar.model.policies import ROWS
@@ -27,7 +27,7 @@ _OLD_KEY: Final = "limit"  # Pulsar shows it, beside limitSize.
 
 
 @reads(APPLIED)
-async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def get(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     policies, default = await scope.own(admin, request), None
     if scope is not NAMESPACE and request.flag("applied"):
         policies, default = (await scope.combined(admin, request)).policies, _NO_LIMIT
@@ -36,7 +36,7 @@ async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Rep
 
 
 @reads(Query("backlogQuotaType"))
-async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def change(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     name, quota = _policy(request), _quota(request)
     await scope.own(admin, request)
     await scope.change(admin, request, **{name: quota})
@@ -44,7 +44,7 @@ async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> 
 
 
 @reads(Query("backlogQuotaType"))
-async def remove(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def remove(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     name = _policy(request)
     await scope.own(admin, request)
     await scope.change(admin, request, **{name: None})
@@ -81,17 +81,8 @@ def _json(quota: BacklogQuota) -> dict[str, Any]:
 def routes() -> Iterator[Route]:
     for scope in (NAMESPACE, *TOPICS):
         one = f"{scope.path}/backlogQuota"
+        yield Route("GET", f"{one}Map", partial(get, scope), Access.TENANT_ADMIN, scope.about)
         yield Route(
-            "GET", f"{one}Map", partial(get, scope), access=Access.TENANT_ADMIN, about=scope.about
+            "POST", one, partial(change, scope), Access.TENANT_ADMIN, scope.about, takes=(JSON,)
         )
-        yield Route(
-            "POST",
-            one,
-            partial(change, scope),
-            takes=(JSON,),
-            access=Access.TENANT_ADMIN,
-            about=scope.about,
-        )
-        yield Route(
-            "DELETE", one, partial(remove, scope), access=Access.TENANT_ADMIN, about=scope.about
-        )
+        yield Route("DELETE", one, partial(remove, scope), Access.TENANT_ADMIN, scope.about)

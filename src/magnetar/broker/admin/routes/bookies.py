@@ -3,7 +3,7 @@
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import NotFound
 from magnetar.model import jackson
 from magnetar.model.records import Json
@@ -16,15 +16,15 @@ from magnetar.storage.metadata import paths
 _TEXTS: Final = ("rack", "hostname")
 
 
-async def names(_admin: AdminServices, _request: Request) -> Reply:
+async def names(_admin: RecordServices, _request: Request) -> Reply:
     return shown({"bookies": []})
 
 
-async def racks(admin: AdminServices, _: Request) -> Reply:
+async def racks(admin: RecordServices, _: Request) -> Reply:
     return shown(await _stored(admin))
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: RecordServices, request: Request) -> Reply:
     bookie = request.segments["bookie"]
     for group in (await _stored(admin)).values():
         if bookie in group:
@@ -33,7 +33,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(Query("group"))
-async def change(admin: AdminServices, request: Request) -> Reply:
+async def change(admin: RecordServices, request: Request) -> Reply:
     bookie, group = request.segments["bookie"], request.query.get("group")
     sent = arguments.json_object(request) or {}
     if not group:
@@ -49,7 +49,7 @@ async def change(admin: AdminServices, request: Request) -> Reply:
     return done(("racks-info",))
 
 
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: RecordServices, request: Request) -> Reply:
     bookie = request.segments["bookie"]
     if not any(bookie in group for group in (await _stored(admin)).values()):
         raise _missing(bookie)
@@ -57,7 +57,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def _stored(admin: AdminServices) -> Json:
+async def _stored(admin: RecordServices) -> Json:
     return await admin.resources.objects.get(paths.BOOKIES) or {}
 
 
@@ -74,10 +74,11 @@ def _missing(bookie: str) -> NotFound:
 
 
 _RACKS = "/admin/v2/bookies/racks-info"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
-    Route("GET", "/admin/v2/bookies/all", names, access=Access.SUPERUSER),
-    Route("GET", _RACKS, racks, access=Access.SUPERUSER),
-    Route("GET", f"{_RACKS}/{{bookie}}", get, access=Access.SUPERUSER),
-    Route("POST", f"{_RACKS}/{{bookie}}", change, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", f"{_RACKS}/{{bookie}}", delete, access=Access.SUPERUSER),
+    Route("GET", "/admin/v2/bookies/all", names, Access.SUPERUSER),
+    Route("GET", _RACKS, racks, Access.SUPERUSER),
+    Route("GET", f"{_RACKS}/{{bookie}}", get, Access.SUPERUSER),
+    Route("POST", f"{_RACKS}/{{bookie}}", change, Access.SUPERUSER, takes=(JSON,)),
+    Route("DELETE", f"{_RACKS}/{{bookie}}", delete, Access.SUPERUSER),
 )

@@ -5,7 +5,7 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.overview import TOPICS_PER_TURN, NamespaceSums
 from magnetar.broker.admin.routes.topic_stats import last_minute, topic_shown
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.broker.admin.stats import Wanted
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName
@@ -20,7 +20,7 @@ _WANTED: Final = Wanted(
 )
 
 
-async def metrics(admin: AdminServices, _: Request) -> Reply:
+async def metrics(admin: BrokerServices, _: Request) -> Reply:
     """What the open topics of each namespace have and do."""
     sums = (await admin.overview.look()).sums
     return shown([_metrics(name, each) for name, each in sums.items()])
@@ -42,17 +42,17 @@ def _metrics(namespace: NamespaceName, sums: NamespaceSums) -> dict[str, Any]:
     return {"metrics": counted, "dimensions": {"namespace": str(namespace)}}
 
 
-async def beans(_admin: AdminServices, _request: Request) -> Reply:
+async def beans(_admin: BrokerServices, _request: Request) -> Reply:
     """There are none: they are Java's."""
     return shown([])
 
 
-async def topics(admin: AdminServices, _: Request) -> Reply:
+async def topics(admin: BrokerServices, _: Request) -> Reply:
     """The stats of all open topics, by namespace, bundle and domain."""
     found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for count, (name, topic) in enumerate(list(admin.topics.loaded.items()), start=1):
         try:
-            stats = await topic_shown(admin, topic, _WANTED, last_minute(admin))
+            stats = await topic_shown(admin.of_topics, topic, _WANTED, last_minute(admin.of_topics))
         except MagnetarError:
             continue  # It was deleted meanwhile, or its log cannot be read.
         bundles = found.setdefault(str(name.namespace), {})
@@ -63,24 +63,23 @@ async def topics(admin: AdminServices, _: Request) -> Reply:
     return await shown_in_turns(found)
 
 
-async def no_load(_admin: AdminServices, _request: Request) -> Reply:
+async def no_load(_admin: BrokerServices, _request: Request) -> Reply:
     """There is no load to balance, so that there is no report."""
     return done()
 
 
-async def no_bookies(_admin: AdminServices, _request: Request) -> Reply:
+async def no_bookies(_admin: BrokerServices, _request: Request) -> Reply:
     return shown({})
 
 
-async def availability(_admin: AdminServices, _request: Request) -> Reply:
+async def availability(_admin: BrokerServices, _request: Request) -> Reply:
     """Refuse in the words of a broker of Pulsar's that is alone, as this one is."""
     raise Rejection(
-        409,
-        "org.apache.pulsar.broker.loadbalance.NoopLoadManager does not support this operation",
+        409, "org.apache.pulsar.broker.loadbalance.NoopLoadManager does not support this operation"
     )
 
 
-async def allocator(admin: AdminServices, request: Request) -> Reply:
+async def allocator(admin: BrokerServices, request: Request) -> Reply:
     """The memory of the process; Python has one allocator, without arenas."""
     name = request.segments["allocator"]
     if name not in _ALLOCATORS:
@@ -100,12 +99,13 @@ async def allocator(admin: AdminServices, request: Request) -> Reply:
 
 _ALL = "/admin/v2/broker-stats"
 _AVAILABLE = f"{_ALL}/broker-resource-availability/{{tenant}}/{{namespace}}"
+SERVICES: Final = BrokerServices
 ROUTES: Final = (
-    Route("GET", f"{_ALL}/metrics", metrics, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/mbeans", beans, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/topics", topics, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/load-report", no_load, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/bookieops", no_bookies, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/allocator-stats/{{allocator}}", allocator, access=Access.SUPERUSER),
-    Route("GET", _AVAILABLE, availability, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/metrics", metrics, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/mbeans", beans, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/topics", topics, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/load-report", no_load, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/bookieops", no_bookies, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/allocator-stats/{{allocator}}", allocator, Access.SUPERUSER),
+    Route("GET", _AVAILABLE, availability, Access.SUPERUSER),
 )

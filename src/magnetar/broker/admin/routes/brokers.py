@@ -6,7 +6,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBroker
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown, text
@@ -22,21 +22,21 @@ _STORES: Final = (
 )
 
 
-async def names(admin: AdminServices, _: Request) -> Reply:
+async def names(admin: BrokerServices, _: Request) -> Reply:
     return shown([each.name for each in await admin.owners.brokers.all()])
 
 
-async def names_in(admin: AdminServices, request: Request) -> Reply:
+async def names_in(admin: BrokerServices, request: Request) -> Reply:
     """Answer the same for any cluster, as Pulsar does."""
     return await names(admin, request)
 
 
-async def owned(admin: AdminServices, _request: Request) -> Reply:
+async def owned(admin: BrokerServices, _request: Request) -> Reply:
     """The bundles that a broker serves."""
-    return shown(dict.fromkeys(map(str, admin.ownership.bundles), _OWNED))
+    return shown(dict.fromkeys(map(str, admin.owners.ownership.bundles), _OWNED))
 
 
-async def storage(admin: AdminServices, _: Request) -> Reply:
+async def storage(admin: BrokerServices, _: Request) -> Reply:
     """Where the broker stores, by the names of Pulsar's stores."""
     folder = admin.data_directory
     url = "memory:local" if folder is None else f"sqlite://{folder / 'metadata.sqlite'}"
@@ -44,20 +44,20 @@ async def storage(admin: AdminServices, _: Request) -> Reply:
     return shown({**dict.fromkeys(_STORES, url), "ledgersRootPath": ledgers})
 
 
-async def shutdown(admin: AdminServices, _: Request) -> Reply:
+async def shutdown(admin: BrokerServices, _: Request) -> Reply:
     raise NotAllowed(
-        f"The broker {admin.broker_id} is not shut down over HTTP: end its process with SIGTERM, "
-        "and it closes its topics first"
+        f"The broker {admin.address.name} is not shut down over HTTP: end its process with "
+        "SIGTERM, and it closes its topics first"
     )
 
 
-async def leader(admin: AdminServices, _: Request) -> Reply:
+async def leader(admin: BrokerServices, _: Request) -> Reply:
     found = await admin.owners.brokers.leader()
     return shown({"serviceUrl": found.web_url, "brokerId": found.name})
 
 
 @reads(Query("topicVersion"))
-async def health(admin: AdminServices, request: Request) -> Reply:
+async def health(admin: BrokerServices, request: Request) -> Reply:
     version = request.query.get("topicVersion", "V2")
     if version not in ("V1", "V2"):
         raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
@@ -68,7 +68,7 @@ async def health(admin: AdminServices, request: Request) -> Reply:
     return text("ok")
 
 
-async def ready(admin: AdminServices, _request: Request) -> Reply:
+async def ready(admin: BrokerServices, _request: Request) -> Reply:
     """Whether clients should come: not while the log takes nothing."""
     error = admin.health.write_error()
     if error:
@@ -76,7 +76,7 @@ async def ready(admin: AdminServices, _request: Request) -> Reply:
     return text("ok")
 
 
-async def status(admin: AdminServices, request: Request) -> Reply:
+async def status(admin: BrokerServices, request: Request) -> Reply:
     """For load balancers: OK while a file exists, which an operator removes to take it out."""
     if not (admin.metrics.status_file and await _exists(Path(admin.metrics.status_file))):
         raise not_found(request)
@@ -87,11 +87,11 @@ async def _exists(path: Path) -> bool:
     return await asyncio.get_running_loop().run_in_executor(None, path.is_file)
 
 
-async def version(admin: AdminServices, _: Request) -> Reply:
+async def version(admin: BrokerServices, _: Request) -> Reply:
     return text(admin.version)
 
 
-async def check_backlogs(admin: AdminServices, _: Request) -> Reply:
+async def check_backlogs(admin: BrokerServices, _: Request) -> Reply:
     """Compare the backlogs of all open topics with their quotas now."""
     async for topic in in_turns(list(admin.topics.loaded.values())):
         if topic.stored is not None:
@@ -99,22 +99,23 @@ async def check_backlogs(admin: AdminServices, _: Request) -> Reply:
     return done()
 
 
+SERVICES: Final = BrokerServices
 ROUTES: Final = (
     Route("GET", "/admin/v2/brokers", names),
     Route("GET", "/admin/v2/brokers/{cluster}", names_in),
     Route("GET", "/admin/v2/brokers/leaderBroker", leader),
     Route("GET", "/admin/v2/brokers/backlog-quota-check", check_backlogs),
-    Route("GET", "/admin/v2/brokers/internal-configuration", storage, access=Access.SUPERUSER),
-    Route("POST", "/admin/v2/brokers/shutdown", shutdown, access=Access.SUPERUSER),
+    Route("GET", "/admin/v2/brokers/internal-configuration", storage, Access.SUPERUSER),
+    Route("POST", "/admin/v2/brokers/shutdown", shutdown, Access.SUPERUSER),
     Route(
         "GET",
         "/admin/v2/brokers/{cluster}/{broker}/ownedNamespaces",
         owned,
-        access=Access.SUPERUSER,
-        about=OfBroker(),
+        Access.SUPERUSER,
+        OfBroker(),
     ),
     Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
-    Route("GET", "/status.html", status, gives=ANY, access=Access.PUBLIC),
-    Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY, access=Access.AUTHENTICATED),
-    Route("GET", "/admin/v2/brokers/version", version, gives=ANY, access=Access.AUTHENTICATED),
+    Route("GET", "/status.html", status, Access.PUBLIC, gives=ANY),
+    Route("GET", "/admin/v2/brokers/ready", ready, Access.AUTHENTICATED, gives=ANY),
+    Route("GET", "/admin/v2/brokers/version", version, Access.AUTHENTICATED, gives=ANY),
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBundle, OfBundles
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.errors import InvalidName, NotFound
 from magnetar.model.bundles import Bundle, halved, halved_by_count, hash_of, split_where
 from magnetar.model.names import DOMAINS, TopicName
@@ -20,7 +20,7 @@ _BY_LOAD: Final = "flow_or_qps_equally_divide"
 _ALGORITHMS: Final = (_HALVES, _BY_TOPICS, _AT_PLACES, _BY_LOAD)
 
 
-async def topics_in(admin: AdminServices, bundle: Bundle) -> list[TopicName]:
+async def topics_in(admin: TopicServices, bundle: Bundle) -> list[TopicName]:
     """The topics of a bundle that exist, partitions one by one."""
     return [
         name
@@ -31,7 +31,7 @@ async def topics_in(admin: AdminServices, bundle: Bundle) -> list[TopicName]:
 
 
 @reads(Query("splitAlgorithmName"), Query("unload", "boolean"))
-async def split(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
+async def split(admin: TopicServices, request: Request, bundle: Bundle) -> Reply:
     algorithm = request.query.get("splitAlgorithmName", _HALVES)
     boundaries = sorted(await _boundaries(admin, request, bundle, algorithm))
     if boundaries:
@@ -54,7 +54,7 @@ def _check_algorithm(request: Request) -> None:
 
 
 async def _boundaries(
-    admin: AdminServices, request: Request, bundle: Bundle, algorithm: str
+    admin: TopicServices, request: Request, bundle: Bundle, algorithm: str
 ) -> set[int]:
     """Where new bundles begin; nowhere, as in Pulsar, where there are no two topics to part."""
     if algorithm == _BY_LOAD:
@@ -81,7 +81,7 @@ def _no_load(algorithm: str) -> Rejection:
 
 
 @reads(Query("destinationBroker"))
-async def unload(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
+async def unload(admin: TopicServices, request: Request, bundle: Bundle) -> Reply:
     """Close the topics of a bundle; clients look them up again, at another broker if that is said.
 
     A bundle that nobody serves stays so.
@@ -94,7 +94,7 @@ async def unload(admin: AdminServices, request: Request, bundle: Bundle) -> Repl
     return done()
 
 
-async def delete(admin: AdminServices, _request: Request, bundle: Bundle) -> Reply:
+async def delete(admin: TopicServices, _request: Request, bundle: Bundle) -> Reply:
     """Serve an empty bundle no more."""
     if await topics_in(admin, bundle):
         raise Rejection(409, "Cannot delete non empty bundle")
@@ -102,7 +102,7 @@ async def delete(admin: AdminServices, _request: Request, bundle: Bundle) -> Rep
     return done()
 
 
-async def hash_positions(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
+async def hash_positions(admin: TopicServices, request: Request, bundle: Bundle) -> Reply:
     topics = await topics_in(admin, bundle)
     if "topics" in request.query:
         topics = [name for name in topics if name in _named(request.query["topics"])]
@@ -126,29 +126,18 @@ def _named(text: str) -> set[TopicName]:
 _NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 _ONE = f"{_NAMESPACE}/{{bundle}}"
 _ANY: Final = OfBundle(unserved=True)
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route(
-        "PUT",
-        f"{_NAMESPACE}/unload",
-        unload,
-        access=Access.SUPERUSER,
-        about=OfBundles(served=True),
-    ),
-    Route("PUT", f"{_ONE}/unload", unload, access=Access.SUPERUSER, about=_ANY),
+    Route("PUT", f"{_NAMESPACE}/unload", unload, Access.SUPERUSER, OfBundles(served=True)),
+    Route("PUT", f"{_ONE}/unload", unload, Access.SUPERUSER, _ANY),
     Route(
         "PUT",
         f"{_ONE}/split",
         split,
+        Access.SUPERUSER,
+        OfBundle(unserved=True, check=_check_algorithm),
         takes=(JSON,),
-        access=Access.SUPERUSER,
-        about=OfBundle(unserved=True, check=_check_algorithm),
     ),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN, about=OfBundle()),
-    Route(
-        "GET",
-        f"{_ONE}/topicHashPositions",
-        hash_positions,
-        access=Access.TENANT_ADMIN,
-        about=OfBundle(),
-    ),
+    Route("DELETE", _ONE, delete, Access.TENANT_ADMIN, OfBundle()),
+    Route("GET", f"{_ONE}/topicHashPositions", hash_positions, Access.TENANT_ADMIN, OfBundle()),
 )

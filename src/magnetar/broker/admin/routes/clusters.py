@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import NotFound
 from magnetar.model import jackson
 from magnetar.model.records import ClusterData, Json
@@ -60,27 +60,27 @@ _PEERS: Final = "peerClusterNames"
 _MISSING: Final = "Cluster does not exist"
 
 
-async def names(admin: AdminServices, _: Request) -> Reply:
+async def names(admin: RecordServices, _: Request) -> Reply:
     return shown(await admin.resources.clusters())
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: RecordServices, request: Request) -> Reply:
     return shown((await _existing(admin, request)).shown())
 
 
-async def create(admin: AdminServices, request: Request) -> Reply:
+async def create(admin: RecordServices, request: Request) -> Reply:
     name = cluster_name(request)
     await admin.resources.create_cluster(name, cluster_data(request))
     return Reply(200)
 
 
-async def update(admin: AdminServices, request: Request) -> Reply:
+async def update(admin: RecordServices, request: Request) -> Reply:
     name, data = cluster_name(request), cluster_data(request)
     await admin.resources.update_cluster(name, lambda _: data)
     return Reply(200)
 
 
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: RecordServices, request: Request) -> Reply:
     await admin.resources.delete_cluster(cluster_name(request))
     return done()
 
@@ -105,13 +105,13 @@ def cluster_data(request: Request) -> ClusterData:
     return ClusterData.from_json({**fields, "peerClusterNames": peers})
 
 
-async def peers(admin: AdminServices, request: Request) -> Reply:
+async def peers(admin: RecordServices, request: Request) -> Reply:
     data = await _existing(admin, request)
     found = data.fields.get(_PEERS)
     return Reply(200) if found is None else shown(found)
 
 
-async def set_peers(admin: AdminServices, request: Request) -> Reply:
+async def set_peers(admin: RecordServices, request: Request) -> Reply:
     peers = arguments.string_list(arguments.body(request), "peer clusters") or []
     name = cluster_name(request)
     await _existing(admin, request)
@@ -129,7 +129,7 @@ async def set_peers(admin: AdminServices, request: Request) -> Reply:
     return done(("peers",) if peers else ())
 
 
-async def migration(admin: AdminServices, request: Request) -> Reply:
+async def migration(admin: RecordServices, request: Request) -> Reply:
     found = await admin.resources.objects.get(paths.cluster_policies(cluster_name(request)))
     if found is None:
         raise NotFound(_MISSING)
@@ -137,7 +137,7 @@ async def migration(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(Query("migrated", "boolean"))
-async def migrate(admin: AdminServices, request: Request) -> Reply:
+async def migrate(admin: RecordServices, request: Request) -> Reply:
     """Note where a cluster has moved to. Clients are not told."""
     moved = request.flag("migrated")
     await _existing(admin, request)
@@ -150,18 +150,18 @@ async def migrate(admin: AdminServices, request: Request) -> Reply:
     return done(("migrate",) if moved else (), status=200)
 
 
-async def _existing(admin: AdminServices, request: Request) -> ClusterData:
+async def _existing(admin: RecordServices, request: Request) -> ClusterData:
     data = await admin.resources.cluster(cluster_name(request))
     if data is None:
         raise NotFound(_MISSING)
     return data
 
 
-async def domains(admin: AdminServices, request: Request) -> Reply:
+async def domains(admin: RecordServices, request: Request) -> Reply:
     return shown(await _domains(admin, request))
 
 
-async def domain(admin: AdminServices, request: Request) -> Reply:
+async def domain(admin: RecordServices, request: Request) -> Reply:
     name = _domain_name(request)
     found = (await _domains(admin, request)).get(name)
     if found is None:
@@ -169,7 +169,7 @@ async def domain(admin: AdminServices, request: Request) -> Reply:
     return shown(found)
 
 
-async def set_domain(admin: AdminServices, request: Request) -> Reply:
+async def set_domain(admin: RecordServices, request: Request) -> Reply:
     name, cluster = _domain_name(request), cluster_name(request)
     sent = arguments.json_object(request) or {}
     brokers = sorted(set(arguments.string_list(sent.get("brokers"), "brokers") or ()))
@@ -187,7 +187,7 @@ async def set_domain(admin: AdminServices, request: Request) -> Reply:
     return done(("failureDomains",))
 
 
-async def delete_domain(admin: AdminServices, request: Request) -> Reply:
+async def delete_domain(admin: RecordServices, request: Request) -> Reply:
     name, cluster = _domain_name(request), cluster_name(request)
     if name not in await _domains(admin, request):
         raise NotFound(f"Domain-name {name} or cluster {cluster} does not exist")
@@ -195,7 +195,7 @@ async def delete_domain(admin: AdminServices, request: Request) -> Reply:
     return Reply(200)
 
 
-async def _domains(admin: AdminServices, request: Request) -> Json:
+async def _domains(admin: RecordServices, request: Request) -> Json:
     return await admin.resources.objects.get(paths.failure_domains(cluster_name(request))) or {}
 
 
@@ -205,18 +205,19 @@ def _domain_name(request: Request) -> str:
 
 _ONE = "/admin/v2/clusters/{cluster}"
 _DOMAINS = f"{_ONE}/failureDomains"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
-    Route("GET", "/admin/v2/clusters", names, access=Access.AUTHENTICATED),
+    Route("GET", "/admin/v2/clusters", names, Access.AUTHENTICATED),
     Route("GET", _ONE, get),
     Route("PUT", _ONE, create, takes=(JSON,)),
     Route("POST", _ONE, update, takes=(JSON,)),
     Route("DELETE", _ONE, delete),
-    Route("GET", f"{_ONE}/peers", peers, access=Access.SUPERUSER),
-    Route("POST", f"{_ONE}/peers", set_peers, takes=(JSON,), access=Access.SUPERUSER),
-    Route("GET", f"{_ONE}/migrate", migration, access=Access.SUPERUSER),
-    Route("POST", f"{_ONE}/migrate", migrate, takes=(JSON,), access=Access.SUPERUSER),
-    Route("GET", _DOMAINS, domains, access=Access.SUPERUSER),
-    Route("GET", f"{_DOMAINS}/{{domain}}", domain, access=Access.SUPERUSER),
-    Route("POST", f"{_DOMAINS}/{{domain}}", set_domain, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", f"{_DOMAINS}/{{domain}}", delete_domain, access=Access.SUPERUSER),
+    Route("GET", f"{_ONE}/peers", peers, Access.SUPERUSER),
+    Route("POST", f"{_ONE}/peers", set_peers, Access.SUPERUSER, takes=(JSON,)),
+    Route("GET", f"{_ONE}/migrate", migration, Access.SUPERUSER),
+    Route("POST", f"{_ONE}/migrate", migrate, Access.SUPERUSER, takes=(JSON,)),
+    Route("GET", _DOMAINS, domains, Access.SUPERUSER),
+    Route("GET", f"{_DOMAINS}/{{domain}}", domain, Access.SUPERUSER),
+    Route("POST", f"{_DOMAINS}/{{domain}}", set_domain, Access.SUPERUSER, takes=(JSON,)),
+    Route("DELETE", f"{_DOMAINS}/{{domain}}", delete_domain, Access.SUPERUSER),
 )

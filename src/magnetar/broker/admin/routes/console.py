@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.rest.exchange import Reply, Request
 from magnetar.rest.router import ANY, Route, not_found
 
@@ -39,14 +39,14 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 
 
-async def root(_: AdminServices, request: Request) -> Reply:
+async def root(_: BrokerServices, request: Request) -> Reply:
     """Show the console to browsers; for programs there is nothing here, as in Pulsar."""
     if request.method in ("GET", "HEAD") and "text/html" in request.accept:
         return Reply(302, headers={"Location": HOME})
     raise not_found(request)
 
 
-async def page(_: AdminServices, request: Request) -> Reply:
+async def page(_: BrokerServices, request: Request) -> Reply:
     """A file. Its name is looked for among those of the folder, and so cannot lead out of it."""
     if request.path == HOME.rstrip("/"):
         return Reply(302, headers={"Location": HOME})
@@ -73,11 +73,12 @@ def _read(name: str) -> tuple[bytes, str]:
 
 
 def _shown(path: str) -> Route:
-    return Route("GET", path, page, gives=ANY, access=Access.PUBLIC)
+    return Route("GET", path, page, Access.PUBLIC, gives=ANY)
 
 
+SERVICES: Final = BrokerServices
 ROUTES: Final = (
-    Route("GET", "/", root, gives=ANY, access=Access.PUBLIC),
+    Route("GET", "/", root, Access.PUBLIC, gives=ANY),
     _shown("/console"),
     _shown("/console/{file}"),
     _shown("/console/{folder}/{file}"),

@@ -8,7 +8,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import Answers, OfPartitions, OfTopic, by_name
 from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
 from magnetar.broker.admin.routes.subscriptions import found_in
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.diagnosis.diagnosis import diagnose
 from magnetar.broker.topics.diagnosis.facts import Facts, Finding, ProducersHeldBack, Severity
@@ -32,7 +32,7 @@ RANGES_SHOWN_MAX: Final = 1000
 """Acknowledged ranges of a cursor that are shown: enough to be drawn."""
 
 
-async def diagnosis(admin: AdminServices, request: Request, topic: Topic) -> Reply:
+async def diagnosis(admin: TopicServices, request: Request, topic: Topic) -> Reply:
     """Of a partitioned topic: of each partition that has the subscription, the worst first."""
     facts = await _facts(admin, topic, found_in(topic, request))
     findings = diagnose(facts)
@@ -58,12 +58,12 @@ def _worst_first(request: Request, answers: Answers) -> Reply:
     return shown({"topic": str(asked), "subscription": name, **worst, "partitions": found})
 
 
-async def cursor(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def cursor(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     view = subscription_view(topic, found_in(topic, request), admin.clock.now())
     return shown(_cursor_json(topic.name, view))
 
 
-async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription) -> Facts:
+async def _facts(admin: TopicServices, topic: Topic, subscription: Subscription) -> Facts:
     now_ms, stored = admin.clock.wall_ms(), topic.stored
     rates = admin.rates.of(str(topic.name))
     age_s, quota, slowest = None, None, None
@@ -162,22 +162,17 @@ def _position(position: Position | None) -> str | None:
 
 _SEVERITIES: Final = [each.value for each in Severity]
 _SUBSCRIPTION: Final = "{tenant}/{namespace}/{topic}/subscription/{subscription}"
+SERVICES: Final = TopicServices
 ROUTES: Final = (
     *(
         Route(
             "GET",
             f"/admin/v2/{domain}/{_SUBSCRIPTION}/diagnosis",
             diagnosis,
-            access=Access.CONSUME,
-            about=OfPartitions(_worst_first),
+            Access.CONSUME,
+            OfPartitions(_worst_first),
         )
         for domain in ("persistent", "non-persistent")
     ),
-    Route(
-        "GET",
-        f"/admin/v2/persistent/{_SUBSCRIPTION}/cursor",
-        cursor,
-        access=Access.CONSUME,
-        about=OfTopic(),
-    ),
+    Route("GET", f"/admin/v2/persistent/{_SUBSCRIPTION}/cursor", cursor, Access.CONSUME, OfTopic()),
 )

@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfPartitions, OfTopic
 from magnetar.broker.admin.routes.subscriptions import found_in, where_found
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
@@ -17,14 +17,14 @@ SMALL_BACKLOG: Final = 1_000
 """Consumers who are there will read so few entries soon: nothing expires unless it is too old."""
 
 
-async def expire(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def expire(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Messages of a subscription that were published so many seconds ago, or earlier."""
     seconds = arguments.integer(request, "seconds")
     await _expire(admin, topic, found_in(topic, request), seconds)
     return done()
 
 
-async def expire_all(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def expire_all(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """The same of all durable subscriptions; what is refused for one is done for the others."""
     seconds = arguments.integer(request, "seconds")
     refusals = []
@@ -38,7 +38,7 @@ async def expire_all(admin: AdminServices, request: Request, topic: StoredTopic)
     return done()
 
 
-async def expire_to_message(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def expire_to_message(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Messages up to one, with it. ``excluded`` means the next one, too, as in Pulsar."""
     at, subscription = arguments.place_to_go(request), found_in(topic, request)
     if not topic.upkeep.expire_to(subscription, at.message.position, excluded=at.excluded):
@@ -52,7 +52,7 @@ async def expire_to_message(_admin: AdminServices, request: Request, topic: Stor
 
 
 async def _expire(
-    admin: AdminServices, topic: StoredTopic, subscription: Subscription, seconds: int
+    admin: TopicServices, topic: StoredTopic, subscription: Subscription, seconds: int
 ) -> None:
     """As in Pulsar, no message is 0 seconds old. Raises Rejection where nothing can expire."""
     expired = 0
@@ -72,27 +72,22 @@ async def _expire(
 
 _TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 _ONE = f"{_TOPIC}/subscription/{{subscription}}/expireMessages"
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route(
-        "POST",
-        f"{_ONE}/{{seconds}}",
-        expire,
-        access=Access.CONSUME,
-        about=OfPartitions(where_found),
-    ),
+    Route("POST", f"{_ONE}/{{seconds}}", expire, Access.CONSUME, OfPartitions(where_found)),
     Route(
         "POST",
         _ONE,
         expire_to_message,
+        Access.CONSUME,
+        OfTopic("Expire message at position is not supported for partitioned-topic"),
         takes=(JSON,),
-        access=Access.CONSUME,
-        about=OfTopic("Expire message at position is not supported for partitioned-topic"),
     ),
     Route(
         "POST",
         f"{_TOPIC}/all_subscription/expireMessages/{{seconds}}",
         expire_all,
-        access=Access.CONSUME,
-        about=OfPartitions(),
+        Access.CONSUME,
+        OfPartitions(),
     ),
 )

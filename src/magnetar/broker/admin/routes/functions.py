@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import FunctionServices
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request
 from magnetar.rest.router import ANY, ANY_METHOD, Handler, Route
@@ -14,7 +14,7 @@ FORM_BYTES_MAX: Final = PACKAGE_BYTES_MAX + 64 * 1024
 """A form with a package, and with what it says of it."""
 
 
-async def ask_worker(admin: AdminServices, request: Request) -> Reply:
+async def ask_worker(admin: FunctionServices, request: Request) -> Reply:
     if admin.functions is None:
         raise Rejection(
             409,
@@ -24,7 +24,7 @@ async def ask_worker(admin: AdminServices, request: Request) -> Reply:
     return await admin.functions.answer(request)
 
 
-async def no_connectors(admin: AdminServices, request: Request) -> Reply:
+async def no_connectors(admin: FunctionServices, request: Request) -> Reply:
     if admin.functions is None:
         return await ask_worker(admin, request)
     raise Rejection(
@@ -41,10 +41,11 @@ def _whole(path: str, handler: Handler, access: Access) -> Iterator[Route]:
 
     The rest is about no namespace, and for superusers.
     """
-    yield Route(ANY_METHOD, f"{path}/{{tenant}}/{{namespace}}", handler, gives=ANY, access=access)
+    yield Route(ANY_METHOD, f"{path}/{{tenant}}/{{namespace}}", handler, access, gives=ANY)
     yield Route(ANY_METHOD, path.partition("/{")[0], handler, gives=ANY)
 
 
+SERVICES: Final = FunctionServices
 ROUTES: Final = (
     *_whole("/admin/v3/functions", ask_worker, Access.FUNCTIONS),
     *_whole("/admin/v2/functions", ask_worker, Access.FUNCTIONS),

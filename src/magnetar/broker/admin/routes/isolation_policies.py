@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.clusters import cluster_name
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.broker.plain_patterns import plain_pattern
 from magnetar.errors import InvalidValue, NotFound
 from magnetar.model import jackson
@@ -23,11 +23,11 @@ _POLICY: Final = "min_available"
 _LIMITS: Final = ("min_limit", "usage_threshold")
 
 
-async def names(admin: AdminServices, request: Request) -> Reply:
+async def names(admin: RecordServices, request: Request) -> Reply:
     return shown(await _policies(admin, request))
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: RecordServices, request: Request) -> Reply:
     name = _name(request)
     found = (await _policies(admin, request)).get(name)
     if found is None:
@@ -37,7 +37,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     return shown(found)
 
 
-async def change(admin: AdminServices, request: Request) -> Reply:
+async def change(admin: RecordServices, request: Request) -> Reply:
     name, sent = _name(request), arguments.json_object(request) or {}
     await _existing(admin, request)
     try:
@@ -51,21 +51,21 @@ async def change(admin: AdminServices, request: Request) -> Reply:
     return done(("namespaceIsolationPolicies",))
 
 
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: RecordServices, request: Request) -> Reply:
     await _existing(admin, request)
     where = paths.isolation_policies(cluster_name(request))
     await admin.resources.objects.put(where, **{_name(request): None})
     return done()
 
 
-async def brokers(admin: AdminServices, request: Request) -> Reply:
+async def brokers(admin: RecordServices, request: Request) -> Reply:
     """The brokers that a policy names, of those there are."""
     policies, there = await _policies(admin, request), await admin.owners.brokers.all()
     found = [_of_broker(policies, each.name) for each in there]
     return shown([each for each in found if each is not None])
 
 
-async def broker(admin: AdminServices, request: Request) -> Reply:
+async def broker(admin: RecordServices, request: Request) -> Reply:
     asked = request.segments["broker"]
     found = _of_broker(await _policies(admin, request), asked)
     return shown(found or {"brokerName": asked, "primary": False})
@@ -116,7 +116,7 @@ def _laid_out(value: Any) -> str:
     return f"[ {text[1:-1]} ]".replace("  ", " ") if isinstance(value, list) else text
 
 
-async def _policies(admin: AdminServices, request: Request) -> Json:
+async def _policies(admin: RecordServices, request: Request) -> Json:
     cluster = await _existing(admin, request)
     found = await admin.resources.objects.get(paths.isolation_policies(cluster))
     if found is None:
@@ -124,7 +124,7 @@ async def _policies(admin: AdminServices, request: Request) -> Json:
     return found
 
 
-async def _existing(admin: AdminServices, request: Request) -> str:
+async def _existing(admin: RecordServices, request: Request) -> str:
     name = cluster_name(request)
     if await admin.resources.cluster(name) is None:
         raise NotFound(f"Cluster {name} does not exist.")
@@ -136,11 +136,12 @@ def _name(request: Request) -> str:
 
 
 _ALL = "/admin/v2/clusters/{cluster}/namespaceIsolationPolicies"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
-    Route("GET", _ALL, names, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/brokers", brokers, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/brokers/{{broker}}", broker, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/{{policy}}", get, access=Access.SUPERUSER),
-    Route("POST", f"{_ALL}/{{policy}}", change, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", f"{_ALL}/{{policy}}", delete, access=Access.SUPERUSER),
+    Route("GET", _ALL, names, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/brokers", brokers, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/brokers/{{broker}}", broker, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/{{policy}}", get, Access.SUPERUSER),
+    Route("POST", f"{_ALL}/{{policy}}", change, Access.SUPERUSER, takes=(JSON,)),
+    Route("DELETE", f"{_ALL}/{{policy}}", delete, Access.SUPERUSER),
 )

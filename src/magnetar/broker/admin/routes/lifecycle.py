@@ -4,15 +4,9 @@ import json
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.owners import (
-    Answers,
-    ByPartitions,
-    OfPartitions,
-    OfTopic,
-    granted,
-)
+from magnetar.broker.admin.owners import Answers, ByPartitions, OfPartitions, OfTopic, granted
 from magnetar.broker.admin.routes.single_messages import message_id
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -20,17 +14,17 @@ from magnetar.rest.exchange import Reply, Request, done, shown
 from magnetar.rest.router import Route
 
 
-async def terminate(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def terminate(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """End a topic for ever: nothing is published any more. The answer is its last message's id."""
     return shown(message_id(await topic.terminate(), topic.name.partition_index))
 
 
-async def terminate_partitions(admin: AdminServices, request: Request, answers: Answers) -> Reply:
+async def terminate_partitions(admin: TopicServices, request: Request, answers: Answers) -> Reply:
     """The same for all partitions of a topic; the last message of each, by its index."""
     name = arguments.topic(request)
     await admin.resources.require_namespace(name.namespace)
     if not await admin.resources.partitions(name):
-        await admin.access.open(name)
+        await admin.owners.access.open(name)
         raise Rejection(
             405,
             "Termination of a non-partitioned topic is not allowed using partitioned-terminate, "
@@ -40,7 +34,7 @@ async def terminate_partitions(admin: AdminServices, request: Request, answers: 
     return shown({str(each["partitionIndex"]): {**each, "partitionIndex": -1} for each in last})
 
 
-async def truncate(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def truncate(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """Acknowledge everything for everybody, and delete the ledgers that are not in use."""
     for subscription in list(topic.subscriptions.values()):
         await topic.skip(subscription)
@@ -48,15 +42,16 @@ async def truncate(_admin: AdminServices, _request: Request, topic: StoredTopic)
     return done()
 
 
-async def trim(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def trim(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """Delete the ledgers that no subscription needs and retention does not keep, now."""
     await topic.log.trim()
     return Reply(200)
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+SERVICES: Final = TopicServices
 ROUTES: Final = tuple(
-    Route(method, f"{_ONE}/{path}", handler, access=Access.TENANT_ADMIN, about=about)
+    Route(method, f"{_ONE}/{path}", handler, Access.TENANT_ADMIN, about)
     for method, path, handler, about in (
         (
             "POST",
@@ -64,12 +59,7 @@ ROUTES: Final = tuple(
             terminate,
             OfTopic("Termination of a partitioned topic is not allowed"),
         ),
-        (
-            "POST",
-            "terminate/partitions",
-            terminate_partitions,
-            ByPartitions("POST", "/terminate"),
-        ),
+        ("POST", "terminate/partitions", terminate_partitions, ByPartitions("POST", "/terminate")),
         ("DELETE", "truncate", truncate, OfPartitions()),
         ("POST", "trim", trim, OfPartitions()),
     )

@@ -6,7 +6,7 @@ Both are kept and shown. They mean something where there are several brokers, or
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import NamespaceNotFound
 from magnetar.model import jackson
 from magnetar.model.names import NamespaceName
@@ -22,12 +22,12 @@ _BOOKIES: Final = "bookieAffinityGroup"
 _BOOKIE_GROUPS: Final = ("bookkeeperAffinityGroupPrimary", "bookkeeperAffinityGroupSecondary")
 
 
-async def group(admin: AdminServices, request: Request) -> Reply:
+async def group(admin: RecordServices, request: Request) -> Reply:
     found = (await _policies(admin, request) or {}).get(GROUP)
     return done() if found is None else text(found)
 
 
-async def set_group(admin: AdminServices, request: Request) -> Reply:
+async def set_group(admin: RecordServices, request: Request) -> Reply:
     """Take the name as JSON, and as it is."""
     sent = request.body.decode(errors="replace").strip()
     name = arguments.body(request) if sent.startswith('"') else sent
@@ -36,13 +36,13 @@ async def set_group(admin: AdminServices, request: Request) -> Reply:
     return done(("antiAffinity",) if name else ())
 
 
-async def remove_group(admin: AdminServices, request: Request) -> Reply:
+async def remove_group(admin: RecordServices, request: Request) -> Reply:
     where = await _existing(admin, request)
     await admin.resources.objects.put(paths.local_policies(where), **{GROUP: None})
     return done()
 
 
-async def namespaces_of_group(admin: AdminServices, request: Request) -> Reply:
+async def namespaces_of_group(admin: RecordServices, request: Request) -> Reply:
     """The namespaces of a tenant that are in a group."""
     asked = arguments.entity(request, "group", "Anti-affinity group")
     if await admin.resources.cluster(arguments.entity(request, "cluster", "Cluster")) is None:
@@ -55,7 +55,7 @@ async def namespaces_of_group(admin: AdminServices, request: Request) -> Reply:
     return shown(found)
 
 
-async def bookies(admin: AdminServices, request: Request) -> Reply:
+async def bookies(admin: RecordServices, request: Request) -> Reply:
     await _existing(admin, request)
     policies = await _policies(admin, request)
     if policies is None:
@@ -64,7 +64,7 @@ async def bookies(admin: AdminServices, request: Request) -> Reply:
     return done() if found is None else shown(found)
 
 
-async def set_bookies(admin: AdminServices, request: Request) -> Reply:
+async def set_bookies(admin: RecordServices, request: Request) -> Reply:
     sent = arguments.json_object(request) or {}
     texts = {key: arguments.read(jackson.text, sent.get(key), key) for key in _BOOKIE_GROUPS}
     groups = {key: each for key, each in texts.items() if each is not None}
@@ -73,18 +73,18 @@ async def set_bookies(admin: AdminServices, request: Request) -> Reply:
     return done(("bookieAffinity",) if groups else ())
 
 
-async def remove_bookies(admin: AdminServices, request: Request) -> Reply:
+async def remove_bookies(admin: RecordServices, request: Request) -> Reply:
     where = await _existing(admin, request)
     await admin.resources.objects.put(paths.local_policies(where), **{_BOOKIES: None})
     return done()
 
 
-async def _policies(admin: AdminServices, request: Request) -> Json | None:
+async def _policies(admin: RecordServices, request: Request) -> Json | None:
     where = paths.local_policies(arguments.namespace(request))
     return await admin.resources.objects.get(where)
 
 
-async def _existing(admin: AdminServices, request: Request) -> NamespaceName:
+async def _existing(admin: RecordServices, request: Request) -> NamespaceName:
     where = arguments.namespace(request)
     await admin.resources.require_namespace(where)
     return where
@@ -93,17 +93,18 @@ async def _existing(admin: AdminServices, request: Request) -> NamespaceName:
 _ONE = "/admin/v2/namespaces/{tenant}/{namespace}"
 _GROUP_AT = f"{_ONE}/antiAffinity"
 _BOOKIES_AT = f"{_ONE}/persistence/bookieAffinity"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
-    Route("GET", _GROUP_AT, group, access=Access.TENANT_ADMIN),
-    Route("POST", _GROUP_AT, set_group, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("DELETE", _GROUP_AT, remove_group, access=Access.TENANT_ADMIN),
+    Route("GET", _GROUP_AT, group, Access.TENANT_ADMIN),
+    Route("POST", _GROUP_AT, set_group, Access.TENANT_ADMIN, takes=(JSON,)),
+    Route("DELETE", _GROUP_AT, remove_group, Access.TENANT_ADMIN),
     Route(
         "GET",
         "/admin/v2/namespaces/{cluster}/antiAffinity/{group}",
         namespaces_of_group,
-        access=Access.SUPERUSER,
+        Access.SUPERUSER,
     ),
-    Route("GET", _BOOKIES_AT, bookies, access=Access.SUPERUSER),
-    Route("POST", _BOOKIES_AT, set_bookies, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", _BOOKIES_AT, remove_bookies, access=Access.SUPERUSER),
+    Route("GET", _BOOKIES_AT, bookies, Access.SUPERUSER),
+    Route("POST", _BOOKIES_AT, set_bookies, Access.SUPERUSER, takes=(JSON,)),
+    Route("DELETE", _BOOKIES_AT, remove_bookies, Access.SUPERUSER),
 )

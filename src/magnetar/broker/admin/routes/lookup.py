@@ -4,7 +4,7 @@ from typing import Final
 from urllib.parse import unquote_plus
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.rest import arguments
@@ -13,7 +13,7 @@ from magnetar.rest.exchange import Reply, Request, shown, text
 from magnetar.rest.router import ANY, Route
 
 
-async def find(admin: AdminServices, request: Request) -> Reply:
+async def find(admin: TopicServices, request: Request) -> Reply:
     """The URLs of the broker. Clients spell the keys for TLS in different ways."""
     topic = _topic(request)
     address = (await admin.lookup.find(topic)).address
@@ -31,7 +31,7 @@ async def find(admin: AdminServices, request: Request) -> Reply:
     )
 
 
-async def bundle(admin: AdminServices, request: Request) -> Reply:
+async def bundle(admin: TopicServices, request: Request) -> Reply:
     """The bundle that a topic is in, which need not exist."""
     return text((await admin.resources.bundle(_topic(request))).range)
 
@@ -46,7 +46,8 @@ def _topic(request: Request) -> TopicName:
 
 
 _ONE = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route("GET", _ONE, find, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/bundle", bundle, gives=ANY, access=Access.NAMESPACE_TOPICS),
+    Route("GET", _ONE, find, Access.LOOKUP),
+    Route("GET", f"{_ONE}/bundle", bundle, Access.NAMESPACE_TOPICS, gives=ANY),
 )

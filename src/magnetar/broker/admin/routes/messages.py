@@ -19,7 +19,7 @@ from magnetar.broker.admin.owners import (
     granted,
     of_partition,
 )
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.topic import StoredTopic
@@ -81,7 +81,7 @@ def wanted_of(said: Any) -> MessageFilter:
     Query("subscription"),
     *_WANTED,
 )
-async def browse(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
+async def browse(admin: MessageServices, request: Request, topic: StoredTopic | None) -> Reply:
     """A page of messages; what was found, where to go on, and how far was looked."""
     asked = PageRequest.of(request)
     if topic is None:
@@ -115,7 +115,7 @@ async def browse(admin: AdminServices, request: Request, topic: StoredTopic | No
 
 
 async def _of_partitions(
-    admin: AdminServices, request: Request, asked: PageRequest
+    admin: MessageServices, request: Request, asked: PageRequest
 ) -> dict[str, Any]:
     """The pages of all partitions as one. Raises Rejection, InvalidValue, NotAllowed."""
     topic = arguments.topic(request)
@@ -160,12 +160,12 @@ def _taken(asked: PageRequest, topic: StoredTopic) -> Callable[[StoredMessage], 
 
 
 @reads(*_WANTED)
-async def tail(admin: AdminServices, request: Request) -> Reply:
+async def tail(admin: MessageServices, request: Request) -> Reply:
     """What is published from now on, as server-sent events; ``filter`` and ``key`` as of a page."""
     topic, wanted = arguments.topic(request), wanted_of(request.query)
-    for name in await admin.access.created_partitions(topic) or [topic]:
-        await admin.access.open(name)  # Whoever misspells it is told at once.
-    names = await admin.access.partitions(topic) or [topic]
+    for name in await admin.owners.access.created_partitions(topic) or [topic]:
+        await admin.owners.access.open(name)  # Whoever misspells it is told at once.
+    names = await admin.owners.access.partitions(topic) or [topic]
 
     def logs() -> dict[TopicName, TopicLog]:
         # What is not loaded has nobody who publishes to it.
@@ -199,7 +199,8 @@ async def place_at(log: TopicLog, start: str, *, backwards: bool) -> PageCursor:
 
 
 _ALL: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/messages"
+SERVICES: Final = MessageServices
 ROUTES: Final = (
-    Route("GET", _ALL, browse, access=Access.CONSUME, about=OfTopicOrRecord()),
-    Route("GET", f"{_ALL}/tail", tail, gives=ANY, access=Access.CONSUME, about=OfOneBroker()),
+    Route("GET", _ALL, browse, Access.CONSUME, OfTopicOrRecord()),
+    Route("GET", f"{_ALL}/tail", tail, Access.CONSUME, OfOneBroker(), gives=ANY),
 )

@@ -5,7 +5,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBundle, OfBundles
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.bundles import Bundle
@@ -16,7 +16,7 @@ from magnetar.rest.exchange import Reply, Request, done
 from magnetar.rest.router import Route
 
 
-async def clear(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
+async def clear(admin: TopicServices, request: Request, bundle: Bundle) -> Reply:
     """Acknowledge everything, for one subscription name or for all subscriptions."""
     only = arguments.subscription(request) if "subscription" in request.segments else None
     found, topics = only is None, 0
@@ -33,7 +33,7 @@ async def clear(admin: AdminServices, request: Request, bundle: Bundle) -> Reply
     return done()
 
 
-async def unsubscribe(admin: AdminServices, request: Request, bundle: Bundle) -> Reply:
+async def unsubscribe(admin: TopicServices, request: Request, bundle: Bundle) -> Reply:
     """Delete the subscriptions of a name that no consumer is connected to."""
     name, busy = arguments.subscription(request), []
     async for topic in _topics(admin, bundle):
@@ -53,19 +53,20 @@ async def unsubscribe(admin: AdminServices, request: Request, bundle: Bundle) ->
     return done()
 
 
-async def _topics(admin: AdminServices, bundle: Bundle) -> AsyncIterator[StoredTopic]:
+async def _topics(admin: TopicServices, bundle: Bundle) -> AsyncIterator[StoredTopic]:
     """The persistent topics of a bundle, opened one after the other."""
     topics = await admin.resources.topics(bundle.namespace, PERSISTENT)
     for name in filter(bundle.holds, topics):
         try:
-            yield storing(await admin.access.open(name))
+            yield storing(await admin.owners.access.open(name))
         except TopicNotFound:
             continue  # It was deleted meanwhile.
 
 
 _ALL: Final = "/admin/v2/namespaces/{tenant}/{namespace}"
+SERVICES: Final = TopicServices
 ROUTES: Final = tuple(
-    Route("POST", f"{where}/{path}", handler, access=Access.NAMESPACE_CONSUME, about=about)
+    Route("POST", f"{where}/{path}", handler, Access.NAMESPACE_CONSUME, about)
     for where, about in ((_ALL, OfBundles()), (f"{_ALL}/{{bundle}}", OfBundle()))
     for path, handler in (
         ("clearBacklog", clear),

@@ -4,10 +4,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.owners import granted
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.owners import Owners, granted
+from magnetar.broker.admin.services import RecordServices
 from magnetar.broker.authorization import permissions
-from magnetar.broker.resources import NAMES_PER_TURN
+from magnetar.broker.resources import NAMES_PER_TURN, Resources
 from magnetar.errors import (
     AlreadyExists,
     Conflict,
@@ -43,19 +43,19 @@ _MODES: Final = {
 }
 
 
-async def existing(admin: AdminServices, request: Request) -> NamespacePolicies:
+async def existing(resources: Resources, request: Request) -> NamespacePolicies:
     """The record of the namespace in a request. Raises NamespaceNotFound."""
-    policies = await admin.resources.namespace(arguments.namespace(request))
+    policies = await resources.namespace(arguments.namespace(request))
     if policies is None:
         raise NamespaceNotFound("Namespace does not exist")
     return policies
 
 
-async def topics_of(admin: AdminServices, namespace: NamespaceName, domain: str) -> list[TopicName]:
+async def topics_of(owners: Owners, namespace: NamespaceName, domain: str) -> list[TopicName]:
     """The topics of a namespace, wherever they are served. Raises Rejection."""
     if domain == PERSISTENT:
-        return await admin.resources.topics(namespace, domain)
-    return await admin.owners.passing_topics(namespace)
+        return await owners.resources.topics(namespace, domain)
+    return await owners.passing_topics(namespace)
 
 
 async def shown_names(topics: list[TopicName], request: Request) -> Reply:
@@ -65,33 +65,35 @@ async def shown_names(topics: list[TopicName], request: Request) -> Reply:
     return await shown_in_turns([str(name) async for name in each if hidden or not is_hidden(name)])
 
 
-async def names(admin: AdminServices, request: Request) -> Reply:
+async def names(admin: RecordServices, request: Request) -> Reply:
     tenant = arguments.entity(request, "tenant", "Tenant")
     if await admin.resources.tenant(tenant) is None:
         raise TenantNotFound("Tenant not found")
     return shown([str(name) for name in await admin.resources.namespaces(tenant)])
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
-    return shown((await existing(admin, request)).shown())
+async def get(admin: RecordServices, request: Request) -> Reply:
+    return shown((await existing(admin.resources, request)).shown())
 
 
-async def bundles(admin: AdminServices, request: Request) -> Reply:
-    return shown((await existing(admin, request)).bundles.to_json())
+async def bundles(admin: RecordServices, request: Request) -> Reply:
+    return shown((await existing(admin.resources, request)).bundles.to_json())
 
 
 @reads(Query("mode"), SYSTEM_TOPICS)
-async def topics(admin: AdminServices, request: Request) -> Reply:
+async def topics(admin: RecordServices, request: Request) -> Reply:
     mode = request.query.get("mode", "PERSISTENT")
     if mode not in _MODES:
         raise Rejection(404, f"mode is one of {', '.join(_MODES)}, not {mode}")
-    await existing(admin, request)
+    await existing(admin.resources, request)
     namespace = arguments.namespace(request)
-    found = [name for domain in _MODES[mode] for name in await topics_of(admin, namespace, domain)]
+    found = [
+        name for domain in _MODES[mode] for name in await topics_of(admin.owners, namespace, domain)
+    ]
     return await shown_names(found, request)
 
 
-async def create(admin: AdminServices, request: Request) -> Reply:
+async def create(admin: RecordServices, request: Request) -> Reply:
     name = arguments.namespace(request)
     policies = await _policies(admin, name, arguments.json_object(request) or {})
     await require_place(admin, request, policies.policies.offload)
@@ -102,7 +104,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(FORCE)
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: RecordServices, request: Request) -> Reply:
     namespace, force = arguments.namespace(request), request.flag("force")
     if force and not admin.configuration.policies.force_delete_namespaces:
         raise Rejection(
@@ -114,14 +116,14 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
         await delete_by_force(admin, namespace)
         return done()
     if await admin.resources.namespace(namespace) and await topics_of(
-        admin, namespace, NON_PERSISTENT
+        admin.owners, namespace, NON_PERSISTENT
     ):
         raise Conflict("Cannot delete non empty namespace")
     await admin.resources.delete_namespace(namespace)
     return done()
 
 
-async def delete_by_force(admin: AdminServices, namespace: NamespaceName) -> None:
+async def delete_by_force(admin: RecordServices, namespace: NamespaceName) -> None:
     """Delete a namespace with all its topics, whoever is connected to them.
 
     No client finds it from the beginning on, so that none creates its topics again. Raises
@@ -129,7 +131,7 @@ async def delete_by_force(admin: AdminServices, namespace: NamespaceName) -> Non
     """
     passing = []
     if await admin.resources.namespace(namespace):
-        passing = await topics_of(admin, namespace, NON_PERSISTENT)
+        passing = await topics_of(admin.owners, namespace, NON_PERSISTENT)
     async with admin.resources.deleting_namespace(namespace):
         for domain in DOMAINS:
             for topic in await admin.resources.partitioned_topics(namespace, domain):
@@ -140,7 +142,7 @@ async def delete_by_force(admin: AdminServices, namespace: NamespaceName) -> Non
 
 
 async def require_place(
-    admin: AdminServices,
+    admin: RecordServices,
     request: Request,
     asked: OffloadPolicies | None,
     known: OffloadPolicies | None = None,
@@ -156,7 +158,7 @@ async def require_place(
 
 
 async def _policies(
-    admin: AdminServices, name: NamespaceName, sent: dict[str, Any]
+    admin: RecordServices, name: NamespaceName, sent: dict[str, Any]
 ) -> NamespacePolicies:
     """The policies of a new namespace: the defaults, and what the request sets."""
     tenant = await admin.resources.tenant(name.tenant)
@@ -213,11 +215,12 @@ def check_here(cluster: str, clusters: list[str] | None) -> None:
 
 
 _ONE = "/admin/v2/namespaces/{tenant}/{namespace}"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
-    Route("GET", "/admin/v2/namespaces/{tenant}", names, access=Access.TENANT_ADMIN),
-    Route("GET", _ONE, get, access=Access.TENANT_ADMIN),
-    Route("PUT", _ONE, create, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
-    Route("GET", f"{_ONE}/bundles", bundles, access=Access.NAMESPACE_TOPICS),
-    Route("GET", f"{_ONE}/topics", topics, access=Access.NAMESPACE_TOPICS),
+    Route("GET", "/admin/v2/namespaces/{tenant}", names, Access.TENANT_ADMIN),
+    Route("GET", _ONE, get, Access.TENANT_ADMIN),
+    Route("PUT", _ONE, create, Access.TENANT_ADMIN, takes=(JSON,)),
+    Route("DELETE", _ONE, delete, Access.TENANT_ADMIN),
+    Route("GET", f"{_ONE}/bundles", bundles, Access.NAMESPACE_TOPICS),
+    Route("GET", f"{_ONE}/topics", topics, Access.NAMESPACE_TOPICS),
 )

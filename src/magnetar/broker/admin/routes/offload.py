@@ -10,7 +10,7 @@ from magnetar.broker.admin.owners import OfTopic
 from magnetar.broker.admin.routes.namespaces import require_place
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.routes.single_messages import message_id
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import InvalidValue, NotAllowed
@@ -55,7 +55,7 @@ _PULSARS: Final = {
 """What Pulsar shows where nobody says anything; it is about how Pulsar does it."""
 
 
-async def start(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def start(_admin: RecordServices, request: Request, topic: StoredTopic) -> Reply:
     """Offload the ledgers before that of a message."""
     place = arguments.place_to_go(request)
     try:
@@ -65,7 +65,7 @@ async def start(_admin: AdminServices, request: Request, topic: StoredTopic) -> 
     return done()
 
 
-async def show_status(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def show_status(_admin: RecordServices, _request: Request, topic: StoredTopic) -> Reply:
     """How the last offloading went, since the topic was opened."""
     offload = topic.offload
     status, error, left = ProcessStatus.NOT_RUN, "", None
@@ -82,7 +82,7 @@ async def show_status(_admin: AdminServices, _request: Request, topic: StoredTop
 
 
 @reads(APPLIED)
-async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def get(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     found = (await scope.own(admin, request)).offload
     if scope is not NAMESPACE and request.flag("applied"):
         combined = await scope.combined(admin, request)
@@ -101,7 +101,7 @@ def _shown(found: OffloadPolicies) -> dict[str, Any]:
     return {**_PULSARS, **values.to_json(found), **kinds}
 
 
-async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def change(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     body = arguments.body(request)
     if body is None:
         raise Rejection(412, "The offloadPolicies must be specified for namespace offload.")
@@ -120,32 +120,32 @@ async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> 
     return done()
 
 
-async def remove(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def remove(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     await scope.own(admin, request)
     older = {each.name: None for each in _OLDER} if scope is NAMESPACE else {}
     await scope.change(admin, request, offload=None, **older)
     return done()
 
 
-async def get_older(older: _Older, admin: AdminServices, request: Request) -> Reply:
+async def get_older(older: _Older, admin: RecordServices, request: Request) -> Reply:
     offload = (await NAMESPACE.own(admin, request)).offload
     found = None if offload is None else getattr(offload, older.field)
     found = older.unset if found is None else found
     return Reply(200) if found is None else shown(found)
 
 
-async def change_older(older: _Older, admin: AdminServices, request: Request) -> Reply:
+async def change_older(older: _Older, admin: RecordServices, request: Request) -> Reply:
     await _set_older(older, arguments.number(request), admin, request)
     return Reply(older.put_status)
 
 
-async def remove_older(older: _Older, admin: AdminServices, request: Request) -> Reply:
+async def remove_older(older: _Older, admin: RecordServices, request: Request) -> Reply:
     await _set_older(older, None, admin, request)
     return done()
 
 
 async def _set_older(
-    older: _Older, value: int | None, admin: AdminServices, request: Request
+    older: _Older, value: int | None, admin: RecordServices, request: Request
 ) -> None:
     own = await NAMESPACE.own(admin, request)
     given: dict[str, Any] = {older.field: value}
@@ -155,31 +155,23 @@ async def _set_older(
 
 def routes() -> Iterator[Route]:
     one = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/offload"
-    yield Route("PUT", one, start, takes=(JSON,), access=Access.TENANT_ADMIN, about=OfTopic())
-    yield Route("GET", one, show_status, access=Access.TENANT_ADMIN, about=OfTopic())
+    yield Route("PUT", one, start, Access.TENANT_ADMIN, OfTopic(), takes=(JSON,))
+    yield Route("GET", one, show_status, Access.TENANT_ADMIN, OfTopic())
     for scope in (NAMESPACE, *TOPICS):
         path = f"{scope.path}/offloadPolicies"
-        yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN, about=scope.about)
+        yield Route("GET", path, partial(get, scope), Access.TENANT_ADMIN, scope.about)
         yield Route(
-            "POST",
-            path,
-            partial(change, scope),
-            takes=(JSON,),
-            access=Access.TENANT_ADMIN,
-            about=scope.about,
+            "POST", path, partial(change, scope), Access.TENANT_ADMIN, scope.about, takes=(JSON,)
         )
         removed = f"{scope.path}/removeOffloadPolicies" if scope is NAMESPACE else path
-        yield Route(
-            "DELETE", removed, partial(remove, scope), access=Access.TENANT_ADMIN, about=scope.about
-        )
+        yield Route("DELETE", removed, partial(remove, scope), Access.TENANT_ADMIN, scope.about)
     for older in _OLDER:
         path = f"{NAMESPACE.path}/{older.path}"
-        yield Route("GET", path, partial(get_older, older), access=Access.TENANT_ADMIN)
-        yield Route(
-            "PUT", path, partial(change_older, older), takes=(JSON,), access=Access.TENANT_ADMIN
-        )
+        yield Route("GET", path, partial(get_older, older), Access.TENANT_ADMIN)
+        yield Route("PUT", path, partial(change_older, older), Access.TENANT_ADMIN, takes=(JSON,))
         if older.unset is None:
-            yield Route("DELETE", path, partial(remove_older, older), access=Access.TENANT_ADMIN)
+            yield Route("DELETE", path, partial(remove_older, older), Access.TENANT_ADMIN)
 
 
+SERVICES: Final = RecordServices
 ROUTES: Final = tuple(routes())

@@ -10,7 +10,7 @@ from magnetar.broker.admin.owners import by_name, granted
 from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.routes.rights import may_see
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.broker.admin.stats import Wanted
 from magnetar.errors import InvalidName
 from magnetar.model.names import NamespaceName, TopicName
@@ -23,13 +23,13 @@ from magnetar.rest.router import ANY, Query, Route, reads
 EVENTS: Final = "text/event-stream"
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: BrokerServices, request: Request) -> Reply:
     look = await admin.overview.look()
     return shown(admin.overview.shown(look, await _sight(admin, request), **admin.named))
 
 
 @reads(Query("interval", "integer"), Query("topic"))
-async def events(admin: AdminServices, request: Request) -> Reply:
+async def events(admin: BrokerServices, request: Request) -> Reply:
     interval_s = arguments.parameter(request, "interval")
     if interval_s is None:
         interval_s = 1
@@ -46,7 +46,7 @@ async def events(admin: AdminServices, request: Request) -> Reply:
     return Reply(200, content_type=EVENTS, headers=headers, stream=listener)
 
 
-async def _live(admin: AdminServices, topic: TopicName, now: float) -> dict[str, Any]:
+async def _live(admin: BrokerServices, topic: TopicName, now: float) -> dict[str, Any]:
     """The stats of a topic, or of all partitions of one, with the rates since the last tick."""
 
     def rates_of(name: TopicName, stats: TopicStats) -> TopicRates:
@@ -54,19 +54,21 @@ async def _live(admin: AdminServices, topic: TopicName, now: float) -> dict[str,
         rates.tick(str(name), stats, now)
         return rates.of(str(name))
 
-    wanted = Wanted(publishers=admin.metrics.publishers)
+    wanted = Wanted(publishers=admin.of_topics.publishers)
     partitions = await admin.owners.partitions(topic)
     parts = {}
     for name in partitions or [topic]:
         if name in admin.topics.loaded:
-            parts[str(name)] = await topic_shown(admin, admin.topics.loaded[name], wanted, rates_of)
+            parts[str(name)] = await topic_shown(
+                admin.of_topics, admin.topics.loaded[name], wanted, rates_of
+            )
         else:  # Elsewhere, or opened for this: with the rates of the last minute.
             reply = await admin.owners.ask_topic(name, "GET", "/stats")
             granted({name: reply}, but=404 if partitions else 0)
             parts |= by_name({name: reply})
     if not partitions:
         return parts[str(topic)]
-    return await partitioned_shown(admin, topic, parts, each=True)
+    return await partitioned_shown(admin.of_topics, topic, parts, each=True)
 
 
 def _topic(request: Request) -> TopicName | None:
@@ -79,7 +81,7 @@ def _topic(request: Request) -> TopicName | None:
         raise Rejection(412, f"Topic name is not valid: {error}") from error
 
 
-async def _sight(admin: AdminServices, request: Request) -> Sight:
+async def _sight(admin: BrokerServices, request: Request) -> Sight:
     """The namespaces that the role of a request may see."""
     if await _may(admin, request, Access.SUPERUSER, None):
         return None
@@ -87,7 +89,7 @@ async def _sight(admin: AdminServices, request: Request) -> Sight:
     return frozenset([each for each in look.namespaces if await may_see(admin, request, each)])
 
 
-async def _sight_with(admin: AdminServices, request: Request, topic: TopicName | None) -> Sight:
+async def _sight_with(admin: BrokerServices, request: Request, topic: TopicName | None) -> Sight:
     """The same, for who may see a topic. Raises Rejection."""
     if topic is not None and not await _may(admin, request, Access.LOOKUP, topic.namespace, topic):
         raise Rejection(401, f"Don't have permission to see {topic}")
@@ -95,7 +97,7 @@ async def _sight_with(admin: AdminServices, request: Request, topic: TopicName |
 
 
 async def _may(
-    admin: AdminServices,
+    admin: BrokerServices,
     request: Request,
     access: Access,
     namespace: NamespaceName | None,
@@ -110,7 +112,8 @@ async def _may(
 
 
 _MAGNETAR: Final = "/admin/v2/magnetar"
+SERVICES: Final = BrokerServices
 ROUTES: Final = (
-    Route("GET", f"{_MAGNETAR}/overview", get, access=Access.AUTHENTICATED),
-    Route("GET", f"{_MAGNETAR}/events", events, gives=ANY, access=Access.AUTHENTICATED),
+    Route("GET", f"{_MAGNETAR}/overview", get, Access.AUTHENTICATED),
+    Route("GET", f"{_MAGNETAR}/events", events, Access.AUTHENTICATED, gives=ANY),
 )

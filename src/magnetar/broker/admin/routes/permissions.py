@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 from magnetar.auth.access import Access
 from magnetar.auth.authorization import AuthAction
 from magnetar.broker.admin.routes.namespaces import existing
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.broker.authorization.permissions import TopicGrant, actions_in, mode_in
 from magnetar.errors import InvalidName, InvalidValue, NamespaceNotFound, TopicNotFound
 from magnetar.model import jackson
@@ -22,15 +22,15 @@ from magnetar.rest.router import Route
 T = TypeVar("T")
 
 
-async def _auth(admin: AdminServices, request: Request) -> AuthPolicies:
-    return (await existing(admin, request)).policies.auth or AuthPolicies()
+async def _auth(admin: RecordServices, request: Request) -> AuthPolicies:
+    return (await existing(admin.resources, request)).policies.auth or AuthPolicies()
 
 
-async def of_namespace(admin: AdminServices, request: Request) -> Reply:
+async def of_namespace(admin: RecordServices, request: Request) -> Reply:
     return shown((await _auth(admin, request)).namespace)
 
 
-async def grant(admin: AdminServices, request: Request) -> Reply:
+async def grant(admin: RecordServices, request: Request) -> Reply:
     actions = _actions(request)
     try:
         await admin.permissions.grant(arguments.namespace(request), _role(request), actions)
@@ -39,16 +39,16 @@ async def grant(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def revoke(admin: AdminServices, request: Request) -> Reply:
+async def revoke(admin: RecordServices, request: Request) -> Reply:
     await admin.permissions.revoke(arguments.namespace(request), _role(request))
     return done()
 
 
-async def of_subscriptions(admin: AdminServices, request: Request) -> Reply:
+async def of_subscriptions(admin: RecordServices, request: Request) -> Reply:
     return shown((await _auth(admin, request)).subscriptions)
 
 
-async def grant_subscription(admin: AdminServices, request: Request) -> Reply:
+async def grant_subscription(admin: RecordServices, request: Request) -> Reply:
     roles = arguments.string_list(arguments.body(request), "The body")
     if roles is None:
         raise Rejection(400, "Roles should not be null")
@@ -58,14 +58,14 @@ async def grant_subscription(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def revoke_subscription(admin: AdminServices, request: Request) -> Reply:
+async def revoke_subscription(admin: RecordServices, request: Request) -> Reply:
     await admin.permissions.revoke_subscription(
         arguments.namespace(request), arguments.subscription(request), _role(request)
     )
     return done()
 
 
-async def of_topic(admin: AdminServices, request: Request) -> Reply:
+async def of_topic(admin: RecordServices, request: Request) -> Reply:
     """What is granted on a topic, with what its namespace grants on all."""
     topic = arguments.topic(request)
     await _require_topic(admin, topic)
@@ -77,41 +77,41 @@ async def of_topic(admin: AdminServices, request: Request) -> Reply:
     return shown(granted)
 
 
-async def grant_on_topic(admin: AdminServices, request: Request) -> Reply:
+async def grant_on_topic(admin: RecordServices, request: Request) -> Reply:
     topic, actions = arguments.topic(request), _actions(request)
     await _require_topic(admin, topic)
     await admin.permissions.grant_on_topics([TopicGrant(topic, _role(request), actions)])
     return done()
 
 
-async def revoke_on_topic(admin: AdminServices, request: Request) -> Reply:
+async def revoke_on_topic(admin: RecordServices, request: Request) -> Reply:
     """Also on its partitions, of which one may have been granted by itself."""
     topic = arguments.topic(request)
     await _require_topic(admin, topic)
-    names = [topic, *await admin.access.partitions(topic)]
+    names = [topic, *await admin.owners.access.partitions(topic)]
     await admin.permissions.revoke_on_topics([TopicGrant(each, _role(request)) for each in names])
     return done()
 
 
-async def grant_on_topics(admin: AdminServices, request: Request) -> Reply:
+async def grant_on_topics(admin: RecordServices, request: Request) -> Reply:
     """On several topics of one namespace at once; its tenant is in the body."""
     grants = await _grants(admin, request)
     await admin.permissions.grant_on_topics(grants)
     return done()
 
 
-async def revoke_on_topics(admin: AdminServices, request: Request) -> Reply:
+async def revoke_on_topics(admin: RecordServices, request: Request) -> Reply:
     grants = await _grants(admin, request)
     await admin.permissions.revoke_on_topics(grants)
     return done()
 
 
-async def subscription_auth_mode(admin: AdminServices, request: Request) -> Reply:
-    mode = (await existing(admin, request)).policies.subscription_auth_mode
+async def subscription_auth_mode(admin: RecordServices, request: Request) -> Reply:
+    mode = (await existing(admin.resources, request)).policies.subscription_auth_mode
     return shown(mode or SubscriptionAuthMode.NONE)
 
 
-async def set_subscription_auth_mode(admin: AdminServices, request: Request) -> Reply:
+async def set_subscription_auth_mode(admin: RecordServices, request: Request) -> Reply:
     namespace, sent = arguments.namespace(request), arguments.body(request)
     mode = None if sent is None else _in_words(mode_in, sent)
     await admin.policies.change(namespace, subscription_auth_mode=mode)
@@ -136,12 +136,12 @@ def _in_words(read: Callable[[Any], T], sent: Any) -> T:
         raise Rejection(400, str(error)) from None
 
 
-async def _require_topic(admin: AdminServices, topic: TopicName) -> None:
-    if not await admin.resources.partitions(topic) and not await admin.access.exists(topic):
+async def _require_topic(admin: RecordServices, topic: TopicName) -> None:
+    if not await admin.resources.partitions(topic) and not await admin.owners.access.exists(topic):
         raise TopicNotFound(f"Topic {topic} not found")
 
 
-async def _grants(admin: AdminServices, request: Request) -> list[TopicGrant]:
+async def _grants(admin: RecordServices, request: Request) -> list[TopicGrant]:
     """What a body asks for, by a role that may: an admin of the tenant of its topics."""
     sent = arguments.body(request)
     if not isinstance(sent, list) or not sent:
@@ -171,18 +171,19 @@ def _grant(sent: Any, *, taking: bool) -> TopicGrant:
 
 def _on_topics(domain: str) -> Iterator[Route]:
     path = f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}/permissions"
-    yield Route("GET", path, of_topic, access=Access.TENANT_ADMIN)
+    yield Route("GET", path, of_topic, Access.TENANT_ADMIN)
     one = f"{path}/{{role}}"
-    yield Route("POST", one, grant_on_topic, takes=(JSON,), access=Access.TENANT_ADMIN)
-    yield Route("DELETE", one, revoke_on_topic, access=Access.TENANT_ADMIN)
+    yield Route("POST", one, grant_on_topic, Access.TENANT_ADMIN, takes=(JSON,))
+    yield Route("DELETE", one, revoke_on_topic, Access.TENANT_ADMIN)
 
 
 _ALL: Final = "/admin/v2/namespaces"
 _ONE: Final = f"{_ALL}/{{tenant}}/{{namespace}}"
 _PERMISSIONS: Final = f"{_ONE}/permissions"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
     *(
-        Route(method, path, handler, takes=(JSON,) * (method == "POST"), access=Access.TENANT_ADMIN)
+        Route(method, path, handler, Access.TENANT_ADMIN, takes=(JSON,) * (method == "POST"))
         for method, path, handler in (
             ("GET", _PERMISSIONS, of_namespace),
             ("POST", f"{_PERMISSIONS}/{{role}}", grant),
@@ -198,7 +199,7 @@ ROUTES: Final = (
     *_on_topics(NON_PERSISTENT),
     # Their tenant is in the body, so that the handler asks whether the role administers it.
     *(
-        Route("POST", f"{_ALL}/{name}", handler, takes=(JSON,), access=Access.AUTHENTICATED)
+        Route("POST", f"{_ALL}/{name}", handler, Access.AUTHENTICATED, takes=(JSON,))
         for name, handler in (
             ("grantPermissionsOnTopics", grant_on_topics),
             ("revokePermissionsOnTopics", revoke_on_topics),

@@ -14,7 +14,7 @@ from magnetar.broker.admin.routes.policy_scope import (
     PolicyScope,
     TopicScope,
 )
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model import policy_values as values
 from magnetar.model.policies import ROWS, Combined, schema_strategy
@@ -26,7 +26,7 @@ from magnetar.rest.router import Query, Route
 
 
 async def get(
-    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: RecordServices, request: Request
 ) -> Reply:
     try:
         found = getattr(await scope.own(admin, request), row.name)
@@ -40,7 +40,7 @@ async def get(
 
 
 async def change(
-    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: RecordServices, request: Request
 ) -> Reply:
     value = _value(row, at, request)
     if row.maximum and value > getattr(admin, row.maximum):
@@ -54,14 +54,14 @@ async def change(
 
 
 async def remove(
-    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, at: Endpoint, admin: RecordServices, request: Request
 ) -> Reply:
     await scope.own(admin, request)
     await scope.change(admin, request, **{row.name: at.removed})
     return done()
 
 
-async def remove_all(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def remove_all(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     """Unset all policies of a topic."""
     await admin.policies.forget(await scope.topic(admin, request))
     return done()
@@ -75,7 +75,7 @@ def _holding(row: PolicyRow, combined: Combined) -> Any:
     return row.default if found is None else found
 
 
-async def get_all(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+async def get_all(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
     """All policies that can be set here, in groups: what holds, and who set it. Not in Pulsar."""
     own, combined = await scope.own(admin, request), await scope.combined(admin, request)
     groups: dict[str, list[Any]] = {}
@@ -136,38 +136,39 @@ def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
             "GET",
             path,
             partial(get, scope, row, at),
-            access=Access.TENANT_ADMIN,
+            Access.TENANT_ADMIN,
+            scope.about,
             query=(*query, APPLIED) if at.applies else query,
             answer=row.kind,
-            about=scope.about,
         )
         yield Route(
             at.method,
             path,
             partial(change, scope, row, at),
+            access,
+            scope.about,
             takes=() if at.parameter else (JSON,),
-            access=access,
             query=(*query, Query(at.parameter, "integer")) if at.parameter else query,
             body=row.kind,
-            about=scope.about,
         )
         if at.removable:
             removing = partial(remove, scope, row, at)
-            yield Route("DELETE", path, removing, access=access, query=query, about=scope.about)
+            yield Route("DELETE", path, removing, access, scope.about, query=query)
 
 
 def _routes() -> Iterator[Route]:
     yield from backlog_quotas.routes()
     for scope in (NAMESPACE, *TOPICS):
         path = f"{scope.path}/policies"
-        yield Route("GET", path, partial(get_all, scope), access=Access.TENANT_ADMIN)
+        yield Route("GET", path, partial(get_all, scope), Access.TENANT_ADMIN)
         for row in ROWS.values():
             yield from _routes_of(scope, row)
     for topics in TOPICS:
         yield from subscription_dispatch_rate.routes(topics)
         path = f"{topics.path}/policies"
         removing = partial(remove_all, topics)
-        yield Route("DELETE", path, removing, access=Access.TENANT_ADMIN, about=topics.about)
+        yield Route("DELETE", path, removing, Access.TENANT_ADMIN, topics.about)
 
 
+SERVICES: Final = RecordServices
 ROUTES: Final = tuple(_routes())

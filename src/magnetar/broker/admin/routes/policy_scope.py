@@ -4,7 +4,7 @@ from typing import Any, Final, Protocol
 
 from magnetar.broker.admin.owners import AtOwner
 from magnetar.broker.admin.routes.namespaces import existing
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 from magnetar.model.policies import NO_POLICIES, Combined, Policies
@@ -25,13 +25,13 @@ class PolicyScope(Protocol):
     about: AtOwner | None
     """Non-persistent topics are known to their owners alone."""
 
-    async def own(self, admin: AdminServices, request: Request) -> Policies:
+    async def own(self, admin: RecordServices, request: Request) -> Policies:
         """What is set here. Raises NamespaceNotFound, TopicNotFound."""
 
-    async def combined(self, admin: AdminServices, request: Request) -> Combined:
+    async def combined(self, admin: RecordServices, request: Request) -> Combined:
         """What holds here, whoever set it."""
 
-    async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
+    async def change(self, admin: RecordServices, request: Request, **changed: Any) -> None:
         """Set policies, None to unset one. Raises InvalidValue, with Pulsar's words."""
 
 
@@ -44,13 +44,13 @@ class NamespaceScope:
     query: tuple[Query, ...] = ()
     about: AtOwner | None = None
 
-    async def own(self, admin: AdminServices, request: Request) -> Policies:
-        return (await existing(admin, request)).policies
+    async def own(self, admin: RecordServices, request: Request) -> Policies:
+        return (await existing(admin.resources, request)).policies
 
-    async def combined(self, admin: AdminServices, request: Request) -> Combined:
+    async def combined(self, admin: RecordServices, request: Request) -> Combined:
         return await admin.policies.combined(arguments.namespace(request))
 
-    async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
+    async def change(self, admin: RecordServices, request: Request, **changed: Any) -> None:
         await admin.policies.change(arguments.namespace(request), **changed)
 
 
@@ -62,21 +62,21 @@ class TopicScope:
         self.path = f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}"
         self.about = None if domain == PERSISTENT else AtOwner()
 
-    async def own(self, admin: AdminServices, request: Request) -> Policies:
+    async def own(self, admin: RecordServices, request: Request) -> Policies:
         topic = await self.topic(admin, request)
         is_global = request.flag("isGlobal")
         found = await admin.resources.topic_policies(topic, is_global=is_global)
         return found or NO_POLICIES
 
-    async def combined(self, admin: AdminServices, request: Request) -> Combined:
+    async def combined(self, admin: RecordServices, request: Request) -> Combined:
         return await admin.policies.combined_of(arguments.topic(request))
 
-    async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
+    async def change(self, admin: RecordServices, request: Request, **changed: Any) -> None:
         topic = arguments.topic(request)
         is_global = request.flag("isGlobal")
         await admin.policies.change_topic(topic, is_global=is_global, **changed)
 
-    async def topic(self, admin: AdminServices, request: Request) -> TopicName:
+    async def topic(self, admin: RecordServices, request: Request) -> TopicName:
         """The topic of a request, which must exist and may be partitioned."""
         topic = arguments.topic(request)
         if not admin.policies.topic_level:
@@ -87,7 +87,9 @@ class TopicScope:
         if topic.partition_index >= 0:
             raise Rejection(412, "Not allowed to set/get topic policy for a partition")
         await admin.resources.require_namespace(topic.namespace)
-        if not await admin.resources.partitions(topic) and not await admin.access.exists(topic):
+        if not await admin.resources.partitions(topic) and not await admin.owners.access.exists(
+            topic
+        ):
             raise TopicNotFound(f"Topic {topic} not found")
         return topic
 

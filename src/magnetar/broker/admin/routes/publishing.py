@@ -16,7 +16,7 @@ from magnetar.broker.admin.messages.outgoing import Outgoing, Reading
 from magnetar.broker.admin.messages.publishing import Outcome
 from magnetar.broker.admin.messages.publishing import publish as publish_here
 from magnetar.broker.admin.owners import AtOwner, of_partition, reason_of
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MessageServices
 from magnetar.errors import InvalidValue, MagnetarError, MessageTooLarge, NotAllowed
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
@@ -31,7 +31,7 @@ _FIELDS: Final = frozenset({"messages", "producerName"})
 _PULSAR_FIELDS: Final = _FIELDS | {"valueSchema", "keySchema", "schemaVersion"}
 
 
-async def publish(admin: AdminServices, request: Request) -> Reply:
+async def publish(admin: MessageServices, request: Request) -> Reply:
     """Publish messages; their ids when they are durable, in their order."""
     topic, sent = arguments.topic(request), _sent(request, _FIELDS)
     schema, version = await _schema(admin, topic)
@@ -50,7 +50,7 @@ async def publish(admin: AdminServices, request: Request) -> Reply:
     return shown({"results": [_shown(topic, each) for each in outcomes]})
 
 
-async def publish_as_pulsar(admin: AdminServices, request: Request) -> Reply:
+async def publish_as_pulsar(admin: MessageServices, request: Request) -> Reply:
     """The same in the words of Pulsar's REST producer: payloads are text, or JSON in a text."""
     topic, sent = arguments.topic(request), _sent(request, _PULSAR_FIELDS)
     schema, version = await _schema(admin, topic, sent.get("valueSchema"))
@@ -73,7 +73,7 @@ async def publish_as_pulsar(admin: AdminServices, request: Request) -> Reply:
 
 
 async def _by_partitions(
-    admin: AdminServices,
+    admin: MessageServices,
     request: Request,
     sent: dict[str, Any],
     messages: Sequence[Outgoing],
@@ -141,7 +141,7 @@ def _of_pulsar(message: Any, schema: SchemaInfo | None) -> Any:
 
 
 async def _schema(
-    admin: AdminServices, topic: TopicName, declared: Any = None
+    admin: MessageServices, topic: TopicName, declared: Any = None
 ) -> tuple[SchemaInfo | None, int | None]:
     """The topic's schema, or the one that the request declares, with its version.
 
@@ -163,12 +163,11 @@ def _declared(text: Any) -> SchemaInfo:
         return SchemaInfo(kind, str(said.get("schema") or "").encode(), properties)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Rejection(
-            400,
-            'valueSchema is a text with JSON, as {"type": "STRING", "schema": ""}',
+            400, 'valueSchema is a text with JSON, as {"type": "STRING", "schema": ""}'
         ) from None
 
 
-async def _read(admin: AdminServices, schema: SchemaInfo | None, messages: Any) -> list[Outgoing]:
+async def _read(admin: MessageServices, schema: SchemaInfo | None, messages: Any) -> list[Outgoing]:
     """Messages as they will be sent; in a thread, as values are encoded.
 
     Raises Rejection, MessageTooLarge.
@@ -202,7 +201,7 @@ async def _read(admin: AdminServices, schema: SchemaInfo | None, messages: Any) 
 
 
 async def _published(
-    admin: AdminServices,
+    admin: MessageServices,
     name: TopicName,
     messages: Sequence[Outgoing],
     version: int | None,
@@ -234,8 +233,9 @@ def _shown(name: TopicName, outcome: Outcome) -> dict[str, Any]:
 
 
 _ONE: Final = "{tenant}/{namespace}/{topic}"
+SERVICES: Final = MessageServices
 ROUTES: Final = tuple(
-    Route("POST", path, handler, takes=(JSON,), access=Access.PRODUCE, about=AtOwner())
+    Route("POST", path, handler, Access.PRODUCE, AtOwner(), takes=(JSON,))
     for path, handler in (
         (f"/admin/v2/persistent/{_ONE}/messages", publish),
         (f"/admin/v2/non-persistent/{_ONE}/messages", publish),

@@ -13,7 +13,7 @@ from magnetar.broker.admin.messages.redrive_progress import Progress
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.owners import OfOneBroker
 from magnetar.broker.admin.routes.messages import wanted_of
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.topic import storing
 from magnetar.errors import NotAllowed, NotAuthorized
@@ -50,7 +50,7 @@ _FIELDS: Final = frozenset(
 
 
 @reads(DRY_RUN)
-async def start(admin: AdminServices, request: Request) -> Reply:
+async def start(admin: MessageServices, request: Request) -> Reply:
     """Begin to send letters back, or say which they would be."""
     sent = read_body(request, _FIELDS)
     topic = arguments.topic(request)
@@ -64,12 +64,12 @@ async def start(admin: AdminServices, request: Request) -> Reply:
     return answer
 
 
-async def status(admin: AdminServices, request: Request) -> Reply:
+async def status(admin: MessageServices, request: Request) -> Reply:
     progress = admin.messages.redrive_of(arguments.topic(request))
     return shown((progress or Progress(ProcessStatus.NOT_RUN)).shown())
 
 
-async def stop(admin: AdminServices, request: Request) -> Reply:
+async def stop(admin: MessageServices, request: Request) -> Reply:
     """What was sent back stays so."""
     await admin.messages.stop_redrive(arguments.topic(request))
     return done()
@@ -101,7 +101,7 @@ def whole_number(sent: dict[str, Any], name: str, default: int, least: int, most
 
 
 async def _order(
-    admin: AdminServices, request: Request, topic: TopicName, sent: dict[str, Any]
+    admin: MessageServices, request: Request, topic: TopicName, sent: dict[str, Any]
 ) -> RedriveOrder:
     count = await admin.resources.partitions(topic)
     if count > PARTITIONS_MAX:
@@ -109,7 +109,7 @@ async def _order(
             f"{topic} has {count} partitions, of which {PARTITIONS_MAX} are redriven together: "
             f"send the letters of each back, as those of {topic.partition(0)}"
         )
-    sources = await admin.access.created_partitions(topic) if count else [topic]
+    sources = await admin.owners.access.created_partitions(topic) if count else [topic]
     to, force, wanted = sent.get("to"), truth(sent, "force"), wanted_of(sent)
     if to is not None and not isinstance(to, str):
         raise Rejection(400, "to is the name of a topic")
@@ -126,7 +126,7 @@ async def _order(
 
 
 async def _subscription_name(
-    admin: AdminServices,
+    admin: MessageServices,
     request: Request,
     topic: TopicName,
     sources: list[TopicName],
@@ -140,7 +140,7 @@ async def _subscription_name(
         raise Rejection(400, "subscription is the name of one")
     durable: set[str] = set()
     for source in sources:
-        stored = storing(await admin.access.open(source))
+        stored = storing(await admin.owners.access.open(source))
         durable.update(each.name for each in stored.subscriptions.values() if each.durable)
     if named is not None and named not in durable:
         raise no_subscription(named, topic)
@@ -158,7 +158,7 @@ async def _subscription_name(
     return name
 
 
-async def _dry_run(admin: AdminServices, redrive: Redrive) -> dict[str, Any]:
+async def _dry_run(admin: MessageServices, redrive: Redrive) -> dict[str, Any]:
     async with admin.messages.reading:
         found = await redrive.look(SAMPLE, admin.clock.now() + SCANNED_S_MAX)
         sample = [
@@ -170,8 +170,9 @@ async def _dry_run(admin: AdminServices, redrive: Redrive) -> dict[str, Any]:
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/redrive"
+SERVICES: Final = MessageServices
 ROUTES: Final = (
-    Route("POST", _ONE, start, takes=(JSON,), access=Access.CONSUME, about=OfOneBroker()),
-    Route("GET", _ONE, status, access=Access.CONSUME, about=OfOneBroker()),
-    Route("DELETE", _ONE, stop, access=Access.CONSUME, about=OfOneBroker()),
+    Route("POST", _ONE, start, Access.CONSUME, OfOneBroker(), takes=(JSON,)),
+    Route("GET", _ONE, status, Access.CONSUME, OfOneBroker()),
+    Route("DELETE", _ONE, stop, Access.CONSUME, OfOneBroker()),
 )

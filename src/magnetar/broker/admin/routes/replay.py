@@ -17,7 +17,7 @@ from magnetar.broker.admin.routes.redrive import (
     truth,
     whole_number,
 )
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, storing
@@ -60,7 +60,7 @@ class Search:
 
 
 @reads(DRY_RUN)
-async def replay(admin: AdminServices, request: Request) -> Reply:
+async def replay(admin: MessageServices, request: Request) -> Reply:
     """Let a subscription have entries again, whole as they were published, or say which.
 
     Of a partitioned topic one partition after the other; nothing is done before all were looked at.
@@ -77,7 +77,7 @@ async def replay(admin: AdminServices, request: Request) -> Reply:
     found: list[Found] = []
     async with admin.messages.reading:
         for source in [topic] if partitions is None else partitions:
-            stored = storing(await admin.access.open(source))
+            stored = storing(await admin.owners.access.open(source))
             subscription = stored.subscriptions.get(name)
             if subscription is None:
                 continue
@@ -90,7 +90,7 @@ async def replay(admin: AdminServices, request: Request) -> Reply:
     if not found:
         raise no_subscription(name, topic)
     if not dry_run:
-        await replay_all(admin.access, name, [each for each in found if each.positions])
+        await replay_all(admin.owners.access, name, [each for each in found if each.positions])
     last = found[-1].positions
     answer: dict[str, Any] = {
         "entries": sum(len(each.positions) for each in found),
@@ -109,7 +109,7 @@ async def replay(admin: AdminServices, request: Request) -> Reply:
 
 
 async def _partitions(
-    admin: AdminServices, topic: TopicName, search: Search
+    admin: MessageServices, topic: TopicName, search: Search
 ) -> list[TopicName] | None:
     """Those of a partitioned topic; None for any other. Raises Rejection, NotAllowed."""
     count = await admin.resources.partitions(topic)
@@ -124,11 +124,11 @@ async def _partitions(
         raise Rejection(
             400, f"{search.start} is a place in one partition: replay that, or say a time"
         )
-    return await admin.access.created_partitions(topic)
+    return await admin.owners.access.created_partitions(topic)
 
 
 async def _positions(
-    admin: AdminServices, topic: StoredTopic, subscription: Subscription, search: Search
+    admin: MessageServices, topic: StoredTopic, subscription: Subscription, search: Search
 ) -> list[Position]:
     """Look in one log for entries that have what is wanted."""
     log, found = topic.log, list[Position]()
@@ -174,13 +174,14 @@ async def replay_all(access: TopicAccess, name: str, found: list[Found]) -> None
             ) from error
 
 
+SERVICES: Final = MessageServices
 ROUTES: Final = (
     Route(
         "POST",
         "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/replay",
         replay,
+        Access.CONSUME,
+        OfOneBroker(),
         takes=(JSON,),
-        access=Access.CONSUME,
-        about=OfOneBroker(),
     ),
 )

@@ -11,7 +11,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import check_here
 from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, TopicScope
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import InvalidName, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.rest import arguments
@@ -20,11 +20,11 @@ from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Route, reads
 
 
-async def of_namespace(name: str, admin: AdminServices, request: Request) -> Reply:
+async def of_namespace(name: str, admin: RecordServices, request: Request) -> Reply:
     return shown(list(getattr(await NAMESPACE.own(admin, request), name) or ()))
 
 
-async def replicate_namespace(admin: AdminServices, request: Request) -> Reply:
+async def replicate_namespace(admin: RecordServices, request: Request) -> Reply:
     clusters = _clusters(request)
     await NAMESPACE.own(admin, request)
     if "global" in clusters:
@@ -37,7 +37,7 @@ async def replicate_namespace(admin: AdminServices, request: Request) -> Reply:
     return _kept(admin, clusters, "replication", 200)
 
 
-async def allow_namespace(admin: AdminServices, request: Request) -> Reply:
+async def allow_namespace(admin: RecordServices, request: Request) -> Reply:
     clusters = arguments.string_list(arguments.body(request), "allowed clusters") or []
     policies, where = await NAMESPACE.own(admin, request), arguments.namespace(request)
     tenant = await admin.resources.tenant(where.tenant)
@@ -61,7 +61,7 @@ async def allow_namespace(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(APPLIED)
-async def of_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def of_topic(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     policies = await scope.own(admin, request)
     if request.flag("applied"):
         policies = (await scope.combined(admin, request)).policies
@@ -69,7 +69,7 @@ async def of_topic(scope: TopicScope, admin: AdminServices, request: Request) ->
     return Reply(200) if clusters is None else shown(list(clusters))
 
 
-async def replicate_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def replicate_topic(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     clusters = _clusters(request)
     await scope.own(admin, request)
     if admin.cluster not in clusters:
@@ -81,7 +81,7 @@ async def replicate_topic(scope: TopicScope, admin: AdminServices, request: Requ
     return _kept(admin, clusters, "replication")
 
 
-async def remove_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def remove_topic(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     await scope.own(admin, request)
     await scope.change(admin, request, replication_clusters=None)
     return done()
@@ -94,17 +94,17 @@ def _clusters(request: Request) -> list[str]:
     return sorted(set(clusters))
 
 
-def _kept(admin: AdminServices, clusters: list[str], policy: str, status: int = 204) -> Reply:
+def _kept(admin: RecordServices, clusters: list[str], policy: str, status: int = 204) -> Reply:
     """The answer where clusters were set: nothing is replicated to others."""
     return done(() if set(clusters) <= {admin.cluster} else (policy,), status=status)
 
 
-async def shadows(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def shadows(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     await scope.topic(admin, request)
     return Reply(200)
 
 
-async def set_shadows(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def set_shadows(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     names = arguments.string_list(arguments.body(request), "shadow topics") or []
     topic = await scope.topic(admin, request)
     for name in names:
@@ -112,14 +112,16 @@ async def set_shadows(scope: TopicScope, admin: AdminServices, request: Request)
             shadow = TopicName.parse(name)
         except InvalidName as error:
             raise Rejection(412, f"Invalid shadow topic name: {error}") from error
-        if not await admin.resources.partitions(shadow) and not await admin.access.exists(shadow):
+        if not await admin.resources.partitions(shadow) and not await admin.owners.access.exists(
+            shadow
+        ):
             raise Rejection(412, f"Shadow topic [{name}] not exists.")
     if names:
         raise NotAllowed(f"This broker does not make shadow topics: leave {topic} without them")
     return done()
 
 
-async def remove_shadows(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def remove_shadows(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     await scope.topic(admin, request)
     return done()
 
@@ -127,28 +129,24 @@ async def remove_shadows(scope: TopicScope, admin: AdminServices, request: Reque
 def _routes() -> Iterator[Route]:
     replication, allowed = f"{NAMESPACE.path}/replication", f"{NAMESPACE.path}/allowedClusters"
     yield Route(
-        "GET",
-        replication,
-        partial(of_namespace, "replication_clusters"),
-        access=Access.TENANT_ADMIN,
+        "GET", replication, partial(of_namespace, "replication_clusters"), Access.TENANT_ADMIN
     )
-    yield Route("POST", replication, replicate_namespace, takes=(JSON,), access=Access.TENANT_ADMIN)
-    yield Route(
-        "GET", allowed, partial(of_namespace, "allowed_clusters"), access=Access.TENANT_ADMIN
-    )
-    yield Route("POST", allowed, allow_namespace, takes=(JSON,), access=Access.TENANT_ADMIN)
+    yield Route("POST", replication, replicate_namespace, Access.TENANT_ADMIN, takes=(JSON,))
+    yield Route("GET", allowed, partial(of_namespace, "allowed_clusters"), Access.TENANT_ADMIN)
+    yield Route("POST", allowed, allow_namespace, Access.TENANT_ADMIN, takes=(JSON,))
     for scope in TOPICS:
         path = f"{scope.path}/replication"
-        yield Route("GET", path, partial(of_topic, scope), access=Access.TENANT_ADMIN)
+        yield Route("GET", path, partial(of_topic, scope), Access.TENANT_ADMIN)
         yield Route(
-            "POST", path, partial(replicate_topic, scope), takes=(JSON,), access=Access.TENANT_ADMIN
+            "POST", path, partial(replicate_topic, scope), Access.TENANT_ADMIN, takes=(JSON,)
         )
-        yield Route("DELETE", path, partial(remove_topic, scope), access=Access.TENANT_ADMIN)
+        yield Route("DELETE", path, partial(remove_topic, scope), Access.TENANT_ADMIN)
     kept = TOPICS[0]  # Those that keep messages.
     path = f"{kept.path}/shadowTopics"
-    yield Route("GET", path, partial(shadows, kept), access=Access.TENANT_ADMIN)
-    yield Route("PUT", path, partial(set_shadows, kept), takes=(JSON,), access=Access.TENANT_ADMIN)
-    yield Route("DELETE", path, partial(remove_shadows, kept), access=Access.TENANT_ADMIN)
+    yield Route("GET", path, partial(shadows, kept), Access.TENANT_ADMIN)
+    yield Route("PUT", path, partial(set_shadows, kept), Access.TENANT_ADMIN, takes=(JSON,))
+    yield Route("DELETE", path, partial(remove_shadows, kept), Access.TENANT_ADMIN)
 
 
+SERVICES: Final = RecordServices
 ROUTES: Final = tuple(_routes())

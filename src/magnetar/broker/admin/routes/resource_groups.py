@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import existing
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.broker.resource_groups import NO_GROUP
 from magnetar.errors import InvalidValue
 from magnetar.model.policy_values import ResourceGroup
@@ -14,15 +14,15 @@ from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Route
 
 
-async def names(admin: AdminServices, _: Request) -> Reply:
+async def names(admin: RecordServices, _: Request) -> Reply:
     return shown(await admin.resource_groups.names())
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: RecordServices, request: Request) -> Reply:
     return shown((await admin.resource_groups.require(_name(request))).to_json())
 
 
-async def put(admin: AdminServices, request: Request) -> Reply:
+async def put(admin: RecordServices, request: Request) -> Reply:
     name, sent = _name(request), arguments.json_object(request)
     if sent is None:
         raise Rejection(412, "ResourceGroup is null")
@@ -34,27 +34,27 @@ async def put(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: RecordServices, request: Request) -> Reply:
     await admin.resource_groups.delete(_name(request))
     return done()
 
 
-async def of_namespace(admin: AdminServices, request: Request) -> Reply:
-    name = (await existing(admin, request)).policies.resource_group
+async def of_namespace(admin: RecordServices, request: Request) -> Reply:
+    name = (await existing(admin.resources, request)).policies.resource_group
     return Reply(200) if name is None else shown(name)
 
 
-async def join(admin: AdminServices, request: Request) -> Reply:
+async def join(admin: RecordServices, request: Request) -> Reply:
     name = _name(request)
-    await existing(admin, request)
+    await existing(admin.resources, request)
     if await admin.resource_groups.get(name) is None:
         raise Rejection(412, NO_GROUP)
     await admin.policies.change(arguments.namespace(request), resource_group=name)
     return done()
 
 
-async def leave(admin: AdminServices, request: Request) -> Reply:
-    await existing(admin, request)
+async def leave(admin: RecordServices, request: Request) -> Reply:
+    await existing(admin.resources, request)
     await admin.policies.change(arguments.namespace(request), resource_group=None)
     return done()
 
@@ -67,12 +67,13 @@ _ALL = "/admin/v2/resourcegroups"
 _OF_NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}/resourcegroup"
 
 
+SERVICES: Final = RecordServices
 ROUTES: Final = (
-    Route("GET", _ALL, names, access=Access.SUPERUSER),
-    Route("GET", f"{_ALL}/{{resourcegroup}}", get, access=Access.SUPERUSER),
-    Route("PUT", f"{_ALL}/{{resourcegroup}}", put, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", f"{_ALL}/{{resourcegroup}}", delete, access=Access.SUPERUSER),
-    Route("GET", _OF_NAMESPACE, of_namespace, access=Access.TENANT_ADMIN),
-    Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join, access=Access.TENANT_ADMIN),
-    Route("DELETE", _OF_NAMESPACE, leave, access=Access.TENANT_ADMIN),
+    Route("GET", _ALL, names, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/{{resourcegroup}}", get, Access.SUPERUSER),
+    Route("PUT", f"{_ALL}/{{resourcegroup}}", put, Access.SUPERUSER, takes=(JSON,)),
+    Route("DELETE", f"{_ALL}/{{resourcegroup}}", delete, Access.SUPERUSER),
+    Route("GET", _OF_NAMESPACE, of_namespace, Access.TENANT_ADMIN),
+    Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join, Access.TENANT_ADMIN),
+    Route("DELETE", _OF_NAMESPACE, leave, Access.TENANT_ADMIN),
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.errors import InvalidName
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.rest.errors import Rejection
@@ -22,7 +22,7 @@ TENANTS_PER_TURN: Final = 20  # Then the loop serves others.
 
 
 @reads(*map(Query, ("tenant", "namespace", "topic", "subscription")))
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: BrokerServices, request: Request) -> Reply:
     """The role, and for each kind of access whether it has that at the place in the query.
 
     The place is a ``tenant``, a ``namespace`` (tenant/namespace) or a ``topic`` (its full name), or
@@ -50,7 +50,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     return shown({"role": request.role, **rights})
 
 
-async def visible_namespaces(admin: AdminServices, request: Request) -> Reply:
+async def visible_namespaces(admin: BrokerServices, request: Request) -> Reply:
     """``all`` says whether nothing is left out; ``tenants`` are those that the role administers."""
     everything = await may_see_all(admin, request)
     tenants: list[str] = []
@@ -69,20 +69,20 @@ async def visible_namespaces(admin: AdminServices, request: Request) -> Reply:
     return shown({"all": everything, "tenants": sorted(tenants), "namespaces": sorted(namespaces)})
 
 
-async def may_see(admin: AdminServices, request: Request, namespace: NamespaceName) -> bool:
+async def may_see(admin: BrokerServices, request: Request, namespace: NamespaceName) -> bool:
     """Whether who asks may see the topics of a namespace."""
     return await _may(
         admin, request, Access.NAMESPACE_TOPICS, namespace.tenant, namespace=namespace
     )
 
 
-async def may_see_all(admin: AdminServices, request: Request) -> bool:
+async def may_see_all(admin: BrokerServices, request: Request) -> bool:
     """Whether who asks may see everything, the machine included."""
     return await _may(admin, request, Access.SUPERUSER)
 
 
 async def _may(
-    admin: AdminServices,
+    admin: BrokerServices,
     request: Request,
     access: Access,
     tenant: str = "",
@@ -94,7 +94,8 @@ async def _may(
     )
 
 
+SERVICES: Final = BrokerServices
 ROUTES: Final = (
-    Route("GET", "/admin/v2/magnetar/rights", get, access=Access.AUTHENTICATED),
-    Route("GET", "/admin/v2/magnetar/namespaces", visible_namespaces, access=Access.AUTHENTICATED),
+    Route("GET", "/admin/v2/magnetar/rights", get, Access.AUTHENTICATED),
+    Route("GET", "/admin/v2/magnetar/namespaces", visible_namespaces, Access.AUTHENTICATED),
 )

@@ -5,18 +5,18 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes import brokers, clusters, namespaces, tenants
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import BrokerServices
 from magnetar.errors import NamespaceNotFound
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request
 from magnetar.rest.router import ANY, ANY_METHOD, Route
 
 
-async def with_slash(_admin: AdminServices, request: Request) -> Reply:
+async def with_slash(_admin: BrokerServices, request: Request) -> Reply:
     return Reply(302, headers={"Location": f"{request.path}/"})
 
 
-async def no_namespace(_admin: AdminServices, _request: Request) -> Reply:
+async def no_namespace(_admin: BrokerServices, _request: Request) -> Reply:
     """Answer for a namespace within a cluster, which there are none of any more."""
     raise NamespaceNotFound("Namespace does not exist")
 
@@ -35,6 +35,7 @@ _OLD: Final = {
 }
 """Paths of the first API, and who answers those of the second."""
 
+SERVICES: Final = BrokerServices
 ROUTES: Final = (
     *(
         replace(route, path=path)
@@ -44,12 +45,9 @@ ROUTES: Final = (
         if route.handler is handler
     ),
     Route(
-        "GET",
-        "/admin/persistent/{tenant}/{cluster}/{namespace}",
-        no_namespace,
-        access=Access.TENANT_ADMIN,
+        "GET", "/admin/persistent/{tenant}/{cluster}/{namespace}", no_namespace, Access.TENANT_ADMIN
     ),
-    Route(ANY_METHOD, "/ws/v2", no_websocket, gives=ANY, access=Access.PUBLIC),
-    Route("GET", "/admin", with_slash, access=Access.PUBLIC),
-    Route("GET", "/admin/v2", with_slash, access=Access.PUBLIC),
+    Route(ANY_METHOD, "/ws/v2", no_websocket, Access.PUBLIC, gives=ANY),
+    Route("GET", "/admin", with_slash, Access.PUBLIC),
+    Route("GET", "/admin/v2", with_slash, Access.PUBLIC),
 )

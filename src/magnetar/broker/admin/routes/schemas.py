@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition
 from magnetar.errors import InvalidSchema, NamespaceNotFound, SchemaNotFound
@@ -20,14 +20,14 @@ _CLIENTS_OWN: Final = ("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH")
 _WRITTEN_AS_JSON: Final = AVRO_DEFINED | {SchemaType.PROTOBUF_NATIVE}
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: TopicServices, request: Request) -> Reply:
     found = await admin.schema_registry.versions(arguments.topic(request))
     if not found:
         raise SchemaNotFound("Schema not found")
     return shown(_shown(found[-1]))
 
 
-async def get_version(admin: AdminServices, request: Request) -> Reply:
+async def get_version(admin: TopicServices, request: Request) -> Reply:
     topic, number = arguments.topic(request), arguments.integer(request, "version")
     try:
         return shown(_shown(await admin.schema_registry.version(topic, number)))
@@ -35,19 +35,19 @@ async def get_version(admin: AdminServices, request: Request) -> Reply:
         raise SchemaNotFound("Schema not found") from None
 
 
-async def get_all(admin: AdminServices, request: Request) -> Reply:
+async def get_all(admin: TopicServices, request: Request) -> Reply:
     found = await admin.schema_registry.versions(arguments.topic(request))
     return shown({"getSchemaResponses": [_shown(each) for each in found]})
 
 
-async def places(admin: AdminServices, request: Request) -> Reply:
+async def places(admin: TopicServices, request: Request) -> Reply:
     """The versions there are. Each is a record, in no ledger."""
     found = await admin.schema_registry.versions(arguments.topic(request))
     index = [{"ledgerId": -1, "entryId": 0, "version": each.number} for each in found]
     return shown({"info": index[-1], "index": index}) if index else Reply(200)
 
 
-async def add(admin: AdminServices, request: Request) -> Reply:
+async def add(admin: TopicServices, request: Request) -> Reply:
     """A version, the next one if need be, whatever the policy says of clients that bring one."""
     topic, schema = arguments.topic(request), _sent(request)
     if await admin.resources.namespace(topic.namespace) is None:
@@ -58,7 +58,7 @@ async def add(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(FORCE)
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: TopicServices, request: Request) -> Reply:
     """Note that there is no schema any more; with ``force`` forget that there ever was one."""
     topic = arguments.topic(request)
     if request.flag("force"):
@@ -67,7 +67,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     return shown({"version": await admin.schema_registry.delete(topic)})
 
 
-async def compatible(admin: AdminServices, request: Request) -> Reply:
+async def compatible(admin: TopicServices, request: Request) -> Reply:
     """Whether a schema would be taken. One that would not is refused with what clashes."""
     topic, schema = arguments.topic(request), _sent(request)
     strategy = await admin.schemas.strategy(topic)
@@ -77,7 +77,7 @@ async def compatible(admin: AdminServices, request: Request) -> Reply:
     return Reply(202, answer.body, answer.content_type)
 
 
-async def find(admin: AdminServices, request: Request) -> Reply:
+async def find(admin: TopicServices, request: Request) -> Reply:
     """The version that is the same as the schema in the body, -1 where none is."""
     number = await admin.schema_registry.find(arguments.topic(request), _sent(request))
     return shown({"version": -1 if number is None else number})
@@ -153,13 +153,14 @@ def _shown_part(part: SchemaInfo) -> Any:
 
 
 _ONE = "/admin/v2/schemas/{tenant}/{namespace}/{topic}"
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route("GET", f"{_ONE}/schema", get, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/schema/{{version}}", get_version, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/schemas", get_all, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/metadata", places, access=Access.LOOKUP),
-    Route("POST", f"{_ONE}/schema", add, takes=(JSON,), access=Access.PRODUCE),
-    Route("DELETE", f"{_ONE}/schema", delete, access=Access.TENANT_ADMIN),
-    Route("POST", f"{_ONE}/compatibility", compatible, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("POST", f"{_ONE}/version", find, takes=(JSON,), access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/schema", get, Access.LOOKUP),
+    Route("GET", f"{_ONE}/schema/{{version}}", get_version, Access.LOOKUP),
+    Route("GET", f"{_ONE}/schemas", get_all, Access.LOOKUP),
+    Route("GET", f"{_ONE}/metadata", places, Access.LOOKUP),
+    Route("POST", f"{_ONE}/schema", add, Access.PRODUCE, takes=(JSON,)),
+    Route("DELETE", f"{_ONE}/schema", delete, Access.TENANT_ADMIN),
+    Route("POST", f"{_ONE}/compatibility", compatible, Access.TENANT_ADMIN, takes=(JSON,)),
+    Route("POST", f"{_ONE}/version", find, Access.LOOKUP, takes=(JSON,)),
 )

@@ -7,7 +7,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin import message_headers
 from magnetar.broker.admin.owners import OfTopic
 from magnetar.broker.admin.routes.subscriptions import found_in
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.model.position import EARLIEST, Position
@@ -17,7 +17,7 @@ from magnetar.rest.exchange import JSON, OCTETS, Reply, Request, shown
 from magnetar.rest.router import ANY, Query, Route, reads
 
 
-async def by_id(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def by_id(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """An entry by the id of its ledger and its own."""
     at = Position(arguments.integer(request, "ledger"), arguments.integer(request, "entry"))
     log = topic.log
@@ -29,7 +29,7 @@ async def by_id(admin: AdminServices, request: Request, topic: StoredTopic) -> R
     return await _message(admin, request, log, at)
 
 
-async def peek(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def peek(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """An entry of a subscription's backlog, 1 for its first. Nothing is acknowledged."""
     number = arguments.integer(request, "position")
     if number < 1:
@@ -44,7 +44,7 @@ async def peek(admin: AdminServices, request: Request, topic: StoredTopic) -> Re
 
 
 @reads(Query("initialPosition"), Query("messagePosition", "integer"))
-async def examine(admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def examine(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """An entry counted from the first of a topic, or from the last; 1 is that one itself."""
     number = max(arguments.parameter(request, "messagePosition") or 1, 1)
     log = topic.log
@@ -55,7 +55,7 @@ async def examine(admin: AdminServices, request: Request, topic: StoredTopic) ->
     return await _message(admin, request, log, log.entry_at(index))
 
 
-async def id_at_time(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def id_at_time(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """The id of the first message published at a time (ms) or later; else of the next one."""
     time_ms = arguments.integer(request, "timestamp")
     return shown(message_id(await topic.log.position_at(time_ms), topic.name.partition_index))
@@ -72,7 +72,7 @@ def message_id(position: Position, partition: int, batch_index: int = -1) -> dic
     }
 
 
-async def _message(admin: AdminServices, request: Request, log: TopicLog, at: Position) -> Reply:
+async def _message(admin: TopicServices, request: Request, log: TopicLog, at: Position) -> Reply:
     run = await log.read(at, 1, 1)
     if run is None or run.first != at:
         raise Rejection(404, "Message id not found: it was deleted meanwhile")
@@ -84,43 +84,44 @@ async def _message(admin: AdminServices, request: Request, log: TopicLog, at: Po
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+SERVICES: Final = TopicServices
 ROUTES: Final = (
     Route(
         "GET",
         f"{_ONE}/ledger/{{ledger}}/entry/{{entry}}",
         by_id,
+        Access.CONSUME,
+        OfTopic("GetMessageById is not allowed on partitioned-topic"),
         gives=ANY,
-        access=Access.CONSUME,
-        about=OfTopic("GetMessageById is not allowed on partitioned-topic"),
     ),
     Route(
         "GET",
         f"{_ONE}/subscription/{{subscription}}/position/{{position}}",
         peek,
+        Access.CONSUME,
+        OfTopic("Peek messages on a partitioned topic is not allowed"),
         gives=ANY,
-        access=Access.CONSUME,
-        about=OfTopic("Peek messages on a partitioned topic is not allowed"),
     ),
     Route(
         "GET",
         f"{_ONE}/examinemessage",
         examine,
-        gives=ANY,
-        access=Access.CONSUME,
-        about=OfTopic(
+        Access.CONSUME,
+        OfTopic(
             "Examine messages on a partitioned topic is not allowed, please try examine message on "
             "specific topic partition"
         ),
+        gives=ANY,
     ),
     Route(
         "GET",
         f"{_ONE}/messageid/{{timestamp}}",
         id_at_time,
-        access=Access.CONSUME,
-        answer=partial(message_id, EARLIEST, -1),
-        about=OfTopic(
+        Access.CONSUME,
+        OfTopic(
             "Get message ID by timestamp on a partitioned topic is not allowed, please try do it "
             "on specific topic partition"
         ),
+        answer=partial(message_id, EARLIEST, -1),
     ),
 )

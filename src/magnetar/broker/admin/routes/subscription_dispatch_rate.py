@@ -6,7 +6,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.policy_scope import APPLIED, TopicScope
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
 from magnetar.model.policy_values import DispatchRate, SubscriptionPolicies
@@ -19,7 +19,7 @@ _NO_RATE: Final = DispatchRate(period_s=1)
 
 
 @reads(APPLIED)
-async def get(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def get(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     name = arguments.subscription(request)
     rate = ((await scope.own(admin, request)).of_subscriptions or {}).get(name)
     found = None if rate is None else rate.dispatch_rate
@@ -29,7 +29,7 @@ async def get(scope: TopicScope, admin: AdminServices, request: Request) -> Repl
     return Reply(200) if found is None else shown(values.to_json(found))
 
 
-async def change(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def change(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     try:
         rate = values.from_json(DispatchRate, arguments.body(request), "dispatchRate")
     except InvalidValue as error:
@@ -40,7 +40,7 @@ async def change(scope: TopicScope, admin: AdminServices, request: Request) -> R
     return done()
 
 
-async def remove(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+async def remove(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
     await scope.own(admin, request)
     await scope.change(admin, request, of_subscriptions={arguments.subscription(request): None})
     return done()
@@ -48,15 +48,8 @@ async def remove(scope: TopicScope, admin: AdminServices, request: Request) -> R
 
 def routes(scope: TopicScope) -> Iterator[Route]:
     path = f"{scope.path}/{{subscription}}/dispatchRate"
-    yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN, about=scope.about)
+    yield Route("GET", path, partial(get, scope), Access.TENANT_ADMIN, scope.about)
     yield Route(
-        "POST",
-        path,
-        partial(change, scope),
-        takes=(JSON,),
-        access=Access.TENANT_ADMIN,
-        about=scope.about,
+        "POST", path, partial(change, scope), Access.TENANT_ADMIN, scope.about, takes=(JSON,)
     )
-    yield Route(
-        "DELETE", path, partial(remove, scope), access=Access.TENANT_ADMIN, about=scope.about
-    )
+    yield Route("DELETE", path, partial(remove, scope), Access.TENANT_ADMIN, scope.about)

@@ -3,15 +3,8 @@
 from typing import Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.owners import (
-    About,
-    Answers,
-    OfPartitions,
-    OfTopic,
-    all_of,
-    granted,
-)
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.owners import About, Answers, OfPartitions, OfTopic, all_of, granted
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscriptions.persistent_subscription import REPLICATED
 from magnetar.broker.topics.subscriptions.subscription import Subscription
@@ -28,14 +21,14 @@ from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 _AT_THE_END: Final = Place(LATEST_MESSAGE)
 
 
-async def names(_admin: AdminServices, _request: Request, topic: Topic) -> Reply:
+async def names(_admin: TopicServices, _request: Request, topic: Topic) -> Reply:
     """The subscriptions of a topic, or of any of its partitions."""
     found = list(topic.subscriptions)
     return shown([*found, COMPACTION_CURSOR] if _has(topic, COMPACTION_CURSOR) else found)
 
 
 @reads(Query("replicated", "boolean"))
-async def create(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def create(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Create a subscription at the end of a topic, or where the body says."""
     name, at = arguments.subscription(request), arguments.place(request) or _AT_THE_END
     if name in topic.subscriptions:
@@ -48,7 +41,7 @@ async def create(_admin: AdminServices, request: Request, topic: StoredTopic) ->
 
 
 @reads(FORCE)
-async def delete(_admin: AdminServices, request: Request, topic: Topic) -> Reply:
+async def delete(_admin: TopicServices, request: Request, topic: Topic) -> Reply:
     """Delete a subscription; with consumers only by force."""
     name, force = arguments.subscription(request), request.flag("force")
     if not _has(topic, name):
@@ -60,19 +53,19 @@ async def delete(_admin: AdminServices, request: Request, topic: Topic) -> Reply
     return done()
 
 
-async def properties(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def properties(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Those on the first partition that has it, where there are partitions."""
     return shown(dict(found_in(topic, request).properties))
 
 
-async def set_properties(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def set_properties(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Replace the properties of a subscription."""
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
     await topic.set_properties(found_in(topic, request), sent)
     return done()
 
 
-async def replicated(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def replicated(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Whether other clusters are to have the subscription, by topic or partition.
 
     This broker keeps what is said of it; it replicates to no other cluster.
@@ -80,41 +73,41 @@ async def replicated(_admin: AdminServices, request: Request, topic: StoredTopic
     return shown({str(topic.name): found_in(topic, request).replicated})
 
 
-async def set_replicated(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def set_replicated(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Say whether other clusters are to have the subscription, too."""
     value = arguments.boolean(request)
     await topic.set_properties(found_in(topic, request), replicated=value)
     return done(("replicatedSubscriptionStatus",) if value else ())
 
 
-async def skip_all(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def skip_all(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Acknowledge the whole backlog of a subscription."""
     await topic.skip(found_in(topic, request))
     return done()
 
 
-async def skip(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def skip(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Skip a number of entries that are not acknowledged yet."""
     count = arguments.integer(request, "count")
     await topic.skip(found_in(topic, request), count)
     return done()
 
 
-async def reset_to_time(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def reset_to_time(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Reset to the first message published at a time, or later."""
     time_ms = arguments.integer(request, "timestamp")
     await topic.seek_to_time(found_in(topic, request), time_ms)
     return done()
 
 
-async def reset_to_message(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def reset_to_message(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Reset to a message: its id, "earliest" or "latest"."""
     at = arguments.place_to_go(request)
     await topic.seek(found_in(topic, request), at.message.position, excluded=at.excluded)
     return done()
 
 
-async def analyze_backlog(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def analyze_backlog(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Count entries and messages of a backlog, by reading it. There are no filters."""
     at = arguments.place(request)
     start = None if at is None else at.message.position
@@ -183,10 +176,11 @@ _WHERE_FOUND: Final = OfPartitions(where_found)
 
 def _route(method: str, path: str, handler: Handler, about: About = _WHERE_FOUND) -> Route:
     takes = (JSON,) if handler in _WITH_BODY else ()
-    return Route(method, path, handler, takes=takes, access=Access.CONSUME, about=about)
+    return Route(method, path, handler, Access.CONSUME, about, takes=takes)
 
 
 _WITH_BODY: Final = (create, set_properties, set_replicated, reset_to_message, analyze_backlog)
+SERVICES: Final = TopicServices
 ROUTES: Final = (
     _route("GET", f"{_TOPIC}/subscriptions", names, OfPartitions(all_of)),
     _route("PUT", _ONE, create, OfPartitions(_created, creates=True)),

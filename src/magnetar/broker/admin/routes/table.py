@@ -1,13 +1,14 @@
 """Every route of the admin API: those of each file of this folder, and the document of them all."""
 
+from dataclasses import fields, replace
+from functools import partial
 from importlib import import_module
-from itertools import chain
 from pkgutil import iter_modules
 from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin import routes
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import AdminServices, BrokerServices
 from magnetar.rest.exchange import Reply, Request, shown
 from magnetar.rest.openapi import growing
 from magnetar.rest.router import Route
@@ -15,7 +16,7 @@ from magnetar.rest.router import Route
 _made: Final[dict[str, Reply]] = {}  # By the broker's version: the table never changes.
 
 
-async def document(admin: AdminServices, _request: Request) -> Reply:
+async def document(admin: BrokerServices, _request: Request) -> Reply:
     """Show this document."""
     if admin.version not in _made:
         steps = growing(ROUTES, version=admin.version)
@@ -28,8 +29,18 @@ async def document(admin: AdminServices, _request: Request) -> Reply:
 
 _NAMES: Final = [each.name for each in iter_modules(routes.__path__, f"{routes.__name__}.")]
 _FILES: Final = [import_module(name) for name in _NAMES if name != __name__]
-ROUTES: Final[tuple[Route, ...]] = (
-    *chain.from_iterable(getattr(each, "ROUTES", ()) for each in _FILES),
-    Route("GET", "/admin/v2/openapi.json", document, access=Access.PUBLIC),
-)
+_BY_SERVICES: Final[list[tuple[type, Route]]] = [
+    *((each.SERVICES, route) for each in _FILES for route in getattr(each, "ROUTES", ())),
+    (BrokerServices, Route("GET", "/admin/v2/openapi.json", document, Access.PUBLIC)),
+]
+ROUTES: Final = tuple(route for _, route in _BY_SERVICES)
 """Every route there is; what is not here does not exist."""
+
+
+def routes_with(admin: AdminServices) -> list[Route]:
+    """Every route, its handler with the services of its family."""
+    families = [getattr(admin, each.name) for each in fields(admin)]
+    given = {type(each): each for each in families}
+    return [
+        replace(route, handler=partial(route.handler, given[kind])) for kind, route in _BY_SERVICES
+    ]

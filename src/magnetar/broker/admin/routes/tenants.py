@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import delete_by_force
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import TenantNotFound
 from magnetar.model.records import TenantInfo
 from magnetar.rest import arguments
@@ -13,31 +13,31 @@ from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import FORCE, Route, reads
 
 
-async def names(admin: AdminServices, _: Request) -> Reply:
+async def names(admin: RecordServices, _: Request) -> Reply:
     return shown(await admin.resources.tenants())
 
 
-async def get(admin: AdminServices, request: Request) -> Reply:
+async def get(admin: RecordServices, request: Request) -> Reply:
     info = await admin.resources.tenant(_name(request))
     if info is None:
         raise TenantNotFound("Tenant does not exist")
     return shown(info.shown())
 
 
-async def create(admin: AdminServices, request: Request) -> Reply:
+async def create(admin: RecordServices, request: Request) -> Reply:
     name = _name(request)
     await admin.resources.create_tenant(name, await _info(admin, request))
     return done()
 
 
-async def update(admin: AdminServices, request: Request) -> Reply:
+async def update(admin: RecordServices, request: Request) -> Reply:
     name = _name(request)
     await admin.resources.update_tenant(name, await _info(admin, request))
     return done()
 
 
 @reads(FORCE)
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: RecordServices, request: Request) -> Reply:
     name, force = _name(request), request.flag("force")
     if force and not admin.configuration.policies.force_delete_tenants:
         reason = (
@@ -51,7 +51,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def _info(admin: AdminServices, request: Request) -> TenantInfo:
+async def _info(admin: RecordServices, request: Request) -> TenantInfo:
     sent = arguments.json_object(request)
     if sent is None:
         raise Rejection(412, "TenantInfo is null")
@@ -73,10 +73,11 @@ def _name(request: Request) -> str:
 
 
 _ONE = "/admin/v2/tenants/{tenant}"
+SERVICES: Final = RecordServices
 ROUTES: Final = (
     Route("GET", "/admin/v2/tenants", names),
-    Route("GET", _ONE, get, access=Access.TENANT_ADMIN),
+    Route("GET", _ONE, get, Access.TENANT_ADMIN),
     Route("PUT", _ONE, create, takes=(JSON,)),
-    Route("POST", _ONE, update, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
+    Route("POST", _ONE, update, Access.TENANT_ADMIN, takes=(JSON,)),
+    Route("DELETE", _ONE, delete, Access.TENANT_ADMIN),
 )

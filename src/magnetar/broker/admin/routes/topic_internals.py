@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_info, internal_stats
 from magnetar.broker.admin.owners import Answers, ByPartitions, OfPartitions, OfTopic, by_name
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import TopicNotFound
@@ -15,7 +15,7 @@ from magnetar.rest.long_answers import shown_in_turns
 from magnetar.rest.router import Route
 
 
-async def get(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def get(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """The ledgers and cursors of a topic."""
     terminated = topic.terminated_at is not None
     active = {name for name, each in topic.subscriptions.items() if each.consumers}
@@ -25,7 +25,7 @@ async def get(_admin: AdminServices, _request: Request, topic: StoredTopic) -> R
     )
 
 
-async def get_partitioned(admin: AdminServices, request: Request, answers: Answers) -> Reply:
+async def get_partitioned(admin: TopicServices, request: Request, answers: Answers) -> Reply:
     """The same for each partition that exists."""
     topic = arguments.topic(request)
     metadata = await admin.resources.partitioned_topic(topic)
@@ -34,7 +34,7 @@ async def get_partitioned(admin: AdminServices, request: Request, answers: Answe
     return await shown_in_turns({"metadata": metadata.shown(), "partitions": by_name(answers)})
 
 
-async def get_info(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def get_info(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """What is recorded of a topic's log, or of each partition's."""
     return shown(internal_info(topic.log.info(), topic.terminated_at))
 
@@ -43,12 +43,12 @@ def _infos(_request: Request, answers: Answers) -> Reply:
     return shown({"version": 0, "partitions": by_name(answers)})
 
 
-async def backlog_size(_admin: AdminServices, request: Request, topic: StoredTopic) -> Reply:
+async def backlog_size(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """About how many bytes a topic has from a message on."""
     return shown(topic.log.size_from(arguments.place_to_go(request).message.position))
 
 
-async def backlog(admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def backlog(admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """How much a topic has stored, and its subscriptions have before them, in entries."""
     info = topic.log.info()
     cursors = {
@@ -91,23 +91,17 @@ def _waiting(topic: StoredTopic) -> set[str]:
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 _ONE_TOPIC: Final = OfTopic()
 _LOOKUP: Final = Access.LOOKUP
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route("GET", f"{_ONE}/internalStats", get, access=_LOOKUP, about=_ONE_TOPIC),
+    Route("GET", f"{_ONE}/internalStats", get, _LOOKUP, _ONE_TOPIC),
     Route(
         "GET",
         f"{_ONE}/partitioned-internalStats",
         get_partitioned,
-        access=_LOOKUP,
-        about=ByPartitions("GET", "/internalStats"),
+        _LOOKUP,
+        ByPartitions("GET", "/internalStats"),
     ),
-    Route("GET", f"{_ONE}/internal-info", get_info, access=_LOOKUP, about=OfPartitions(_infos)),
-    Route(
-        "PUT",
-        f"{_ONE}/backlogSize",
-        backlog_size,
-        takes=(JSON,),
-        access=Access.CONSUME,
-        about=_ONE_TOPIC,
-    ),
-    Route("GET", f"{_ONE}/backlog", backlog, access=Access.CONSUME, about=_ONE_TOPIC),
+    Route("GET", f"{_ONE}/internal-info", get_info, _LOOKUP, OfPartitions(_infos)),
+    Route("PUT", f"{_ONE}/backlogSize", backlog_size, Access.CONSUME, _ONE_TOPIC, takes=(JSON,)),
+    Route("GET", f"{_ONE}/backlog", backlog, Access.CONSUME, _ONE_TOPIC),
 )

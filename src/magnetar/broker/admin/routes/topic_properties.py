@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfTopicOrRecord
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -12,7 +12,7 @@ from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Query, Route, reads
 
 
-async def get(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
+async def get(admin: TopicServices, request: Request, topic: StoredTopic | None) -> Reply:
     """All of them."""
     if topic is not None:
         return shown(dict(topic.log.properties))
@@ -20,7 +20,7 @@ async def get(admin: AdminServices, request: Request, topic: StoredTopic | None)
     return shown((partitioned.properties if partitioned else None) or {})
 
 
-async def change(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
+async def change(admin: TopicServices, request: Request, topic: StoredTopic | None) -> Reply:
     """Set those that the body names; others stay."""
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
     await _change(admin, request, topic, sent)
@@ -28,7 +28,7 @@ async def change(admin: AdminServices, request: Request, topic: StoredTopic | No
 
 
 @reads(Query("key", required=True))
-async def remove(admin: AdminServices, request: Request, topic: StoredTopic | None) -> Reply:
+async def remove(admin: TopicServices, request: Request, topic: StoredTopic | None) -> Reply:
     """Remove one, if it is there."""
     key = request.query.get("key")
     if not key:
@@ -38,7 +38,7 @@ async def remove(admin: AdminServices, request: Request, topic: StoredTopic | No
 
 
 async def _change(
-    admin: AdminServices,
+    admin: TopicServices,
     request: Request,
     topic: StoredTopic | None,
     changed: dict[str, str],
@@ -53,8 +53,9 @@ async def _change(
 
 _PATH: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/properties"
 _EITHER: Final = OfTopicOrRecord()
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route("GET", _PATH, get, access=Access.LOOKUP, about=_EITHER),
-    Route("PUT", _PATH, change, takes=(JSON,), access=Access.TENANT_ADMIN, about=_EITHER),
-    Route("DELETE", _PATH, remove, access=Access.TENANT_ADMIN, about=_EITHER),
+    Route("GET", _PATH, get, Access.LOOKUP, _EITHER),
+    Route("PUT", _PATH, change, Access.TENANT_ADMIN, _EITHER, takes=(JSON,)),
+    Route("DELETE", _PATH, remove, Access.TENANT_ADMIN, _EITHER),
 )

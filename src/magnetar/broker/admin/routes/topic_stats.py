@@ -10,7 +10,7 @@ from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.owners import Answers, ByPartitions, OfTopic, by_name
 from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.routes.single_messages import message_id
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.admin.stats import NO_BACKLOG, Oldest, Wanted
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.broker.topics.topic_stats import topic_stats
@@ -28,13 +28,13 @@ RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
 
 
 @reads(*Wanted.QUERY)
-async def get(admin: AdminServices, request: Request, topic: Topic) -> Reply:
+async def get(admin: TopicServices, request: Request, topic: Topic) -> Reply:
     """Show the counters, rates, producers, subscriptions and consumers of a topic."""
     return shown(await topic_shown(admin, topic, _wanted(admin, request), last_minute(admin)))
 
 
 @reads(*Wanted.QUERY, Query("perPartition", "boolean"))
-async def get_partitioned(admin: AdminServices, request: Request, answers: Answers) -> Reply:
+async def get_partitioned(admin: TopicServices, request: Request, answers: Answers) -> Reply:
     """Show the sum of the stats of all partitions, and those of each."""
     each = request.flag("perPartition", default=True)
     parts = by_name(answers)
@@ -43,12 +43,12 @@ async def get_partitioned(admin: AdminServices, request: Request, answers: Answe
     )
 
 
-def _wanted(admin: AdminServices, request: Request) -> Wanted:
-    return Wanted.by(request, publishers=admin.metrics.publishers)
+def _wanted(admin: TopicServices, request: Request) -> Wanted:
+    return Wanted.by(request, publishers=admin.publishers)
 
 
 async def topic_shown(
-    admin: AdminServices, topic: Topic, wanted: Wanted, rates_of: RatesOf
+    admin: TopicServices, topic: Topic, wanted: Wanted, rates_of: RatesOf
 ) -> dict[str, Any]:
     """The stats of a topic, as JSON."""
     earliest = {}
@@ -66,7 +66,7 @@ async def topic_shown(
 
 
 async def partitioned_shown(
-    admin: AdminServices, topic: TopicName, parts: Mapping[str, Any], *, each: bool
+    admin: TopicServices, topic: TopicName, parts: Mapping[str, Any], *, each: bool
 ) -> dict[str, Any]:
     """The sum of the stats of a partitioned topic's partitions; ``each``: with those.
 
@@ -81,7 +81,7 @@ async def partitioned_shown(
     return found | ({"partitions": parts} if each else {})
 
 
-async def last_message_id(_admin: AdminServices, _request: Request, topic: StoredTopic) -> Reply:
+async def last_message_id(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
     """Show the id of the last message of a topic."""
     position, batch_index = await topic.log.last_message_id()
     if position == EARLIEST:
@@ -92,7 +92,7 @@ async def last_message_id(_admin: AdminServices, _request: Request, topic: Store
     return shown(answer)
 
 
-def last_minute(admin: AdminServices) -> RatesOf:
+def last_minute(admin: TopicServices) -> RatesOf:
     return lambda name, _: admin.rates.of(str(name))
 
 
@@ -113,22 +113,16 @@ async def _oldest(topic: Topic, now_ms: int) -> Oldest:
 
 _ONE = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 BY_PARTITIONS: Final = ByPartitions("GET", "/stats")
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route(
-        "GET",
-        f"{_ONE}/stats",
-        get,
-        access=Access.LOOKUP,
-        answer=stats.example,
-        about=OfTopic(),
-    ),
+    Route("GET", f"{_ONE}/stats", get, Access.LOOKUP, OfTopic(), answer=stats.example),
     Route(
         "GET",
         f"{_ONE}/partitioned-stats",
         get_partitioned,
-        access=Access.LOOKUP,
+        Access.LOOKUP,
+        BY_PARTITIONS,
         answer=stats.example,
-        about=BY_PARTITIONS,
     ),
-    Route("GET", f"{_ONE}/lastMessageId", last_message_id, access=Access.CONSUME, about=OfTopic()),
+    Route("GET", f"{_ONE}/lastMessageId", last_message_id, Access.CONSUME, OfTopic()),
 )

@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import AtOwner, OfPartitions
 from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, shown_names, topics_of
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.names import TopicName
@@ -21,10 +21,10 @@ _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
 
 
 @reads(Query("bundle"), SYSTEM_TOPICS)
-async def names(admin: AdminServices, request: Request) -> Reply:
+async def names(admin: TopicServices, request: Request) -> Reply:
     """The topics of a namespace, each partition by itself."""
-    policies = await existing(admin, request)
-    found = await topics_of(admin, arguments.namespace(request), arguments.domain(request))
+    policies = await existing(admin.resources, request)
+    found = await topics_of(admin.owners, arguments.namespace(request), arguments.domain(request))
     bundle = request.query.get("bundle")
     if bundle is not None:
         found = [name for name in found if policies.bundles.bundle_of(name).range == bundle]
@@ -32,15 +32,15 @@ async def names(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(SYSTEM_TOPICS)
-async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
+async def partitioned_names(admin: TopicServices, request: Request) -> Reply:
     """The partitioned topics of a namespace."""
-    await existing(admin, request)
+    await existing(admin.resources, request)
     namespace, domain = arguments.namespace(request), arguments.domain(request)
     names = await admin.resources.partitioned_topics(namespace, domain)
     return await shown_names(names, request)
 
 
-async def create(admin: AdminServices, request: Request) -> Reply:
+async def create(admin: TopicServices, request: Request) -> Reply:
     """Create a topic without partitions; the body may have properties."""
     topic = arguments.topic(request)
     _check_own(topic)
@@ -49,26 +49,26 @@ async def create(admin: AdminServices, request: Request) -> Reply:
         raise NotAllowed(f"A non-persistent topic keeps no properties: create {topic} without them")
     await admin.resources.require_namespace(topic.namespace)
     await admin.creation.check_plain_name(topic)
-    if await admin.resources.partitions(topic) or await admin.access.exists(topic):
+    if await admin.resources.partitions(topic) or await admin.owners.access.exists(topic):
         raise AlreadyExists("This topic already exists")
-    created = await admin.access.create(topic)
+    created = await admin.owners.access.create(topic)
     if properties:
         await storing(created).log.change_properties(properties)
     return done()
 
 
 @reads(FORCE, DRY_RUN)
-async def delete(admin: AdminServices, request: Request) -> Reply:
+async def delete(admin: TopicServices, request: Request) -> Reply:
     """Delete a topic and its subscriptions; with clients only by force."""
     topic, force = arguments.topic(request), request.flag("force")
-    if await admin.resources.partitions(topic) and not await admin.access.exists(topic):
+    if await admin.resources.partitions(topic) and not await admin.owners.access.exists(topic):
         raise Rejection(
             409,
             f"{topic} is a partitioned topic, instead of calling delete topic, please call "
             "delete-partitioned-topic.",
         )
-    await admin.access.open_anywhere(topic)
-    connected = admin.access.busy(topic)
+    await admin.owners.access.open_anywhere(topic)
+    connected = admin.owners.access.busy(topic)
     if connected and not force:
         raise Rejection(412, f"Topic has {connected} connected producers/consumers")
     if request.flag("dryRun"):
@@ -77,14 +77,14 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def unload(admin: AdminServices, _request: Request, topic: Topic) -> Reply:
+async def unload(admin: TopicServices, _request: Request, topic: Topic) -> Reply:
     """Close a topic or its partitions: clients look them up again."""
     await admin.topics.unload(topic.name)
     return done()
 
 
 @reads(Query("checkAllowAutoCreation", "boolean"))
-async def partitions(admin: AdminServices, request: Request) -> Reply:
+async def partitions(admin: TopicServices, request: Request) -> Reply:
     """The number of partitions, 0 also for a topic that a client may create by using it."""
     topic, create = arguments.topic(request), request.flag("checkAllowAutoCreation")
     await admin.creation.partitions(topic, create=create)
@@ -92,7 +92,7 @@ async def partitions(admin: AdminServices, request: Request) -> Reply:
     return shown((metadata or _NOT_PARTITIONED).shown())
 
 
-async def create_partitions(admin: AdminServices, request: Request) -> Reply:
+async def create_partitions(admin: TopicServices, request: Request) -> Reply:
     """Create a partitioned topic: the number of partitions, perhaps with properties."""
     topic = arguments.topic(request)
     count, properties = _asked(request)
@@ -106,7 +106,7 @@ async def create_partitions(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def grow_partitions(admin: AdminServices, request: Request) -> Reply:
+async def grow_partitions(admin: TopicServices, request: Request) -> Reply:
     """Give a partitioned topic more partitions: how many it shall have."""
     topic, count = arguments.topic(request), arguments.number(request)
     await admin.resources.require_namespace(topic.namespace)
@@ -117,7 +117,7 @@ async def grow_partitions(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
-async def create_missed_partitions(admin: AdminServices, request: Request) -> Reply:
+async def create_missed_partitions(admin: TopicServices, request: Request) -> Reply:
     """Create the partitions that nobody has used so far."""
     topic = arguments.topic(request)
     if not await admin.resources.partitions(topic):
@@ -127,11 +127,11 @@ async def create_missed_partitions(admin: AdminServices, request: Request) -> Re
 
 
 @reads(FORCE)
-async def delete_partitions(admin: AdminServices, request: Request) -> Reply:
+async def delete_partitions(admin: TopicServices, request: Request) -> Reply:
     """Delete a partitioned topic with all partitions; with clients only by force."""
     topic = arguments.topic(request)
     if not await admin.resources.partitions(topic):
-        if await admin.access.exists(topic):
+        if await admin.owners.access.exists(topic):
             raise Rejection(
                 409,
                 f"{topic} is a non-partitioned topic. Instead of calling "
@@ -161,26 +161,18 @@ def _asked(request: Request) -> tuple[int, dict[str, str] | None]:
 
 _ALL = "/admin/v2/persistent/{tenant}/{namespace}"
 _ONE = f"{_ALL}/{{topic}}"
+SERVICES: Final = TopicServices
 ROUTES: Final = (
-    Route("GET", _ALL, names, access=Access.NAMESPACE_TOPICS),
-    Route("GET", f"{_ALL}/partitioned", partitioned_names, access=Access.NAMESPACE_TOPICS),
-    Route("PUT", _ONE, create, takes=(JSON,), access=Access.TENANT_ADMIN, about=AtOwner()),
-    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN, about=AtOwner()),
-    Route("PUT", f"{_ONE}/unload", unload, access=Access.TENANT_ADMIN, about=OfPartitions()),
-    Route("GET", f"{_ONE}/partitions", partitions, access=Access.LOOKUP),
+    Route("GET", _ALL, names, Access.NAMESPACE_TOPICS),
+    Route("GET", f"{_ALL}/partitioned", partitioned_names, Access.NAMESPACE_TOPICS),
+    Route("PUT", _ONE, create, Access.TENANT_ADMIN, AtOwner(), takes=(JSON,)),
+    Route("DELETE", _ONE, delete, Access.TENANT_ADMIN, AtOwner()),
+    Route("PUT", f"{_ONE}/unload", unload, Access.TENANT_ADMIN, OfPartitions()),
+    Route("GET", f"{_ONE}/partitions", partitions, Access.LOOKUP),
     Route(
-        "PUT",
-        f"{_ONE}/partitions",
-        create_partitions,
-        takes=(JSON, METADATA),
-        access=Access.TENANT_ADMIN,
+        "PUT", f"{_ONE}/partitions", create_partitions, Access.TENANT_ADMIN, takes=(JSON, METADATA)
     ),
-    Route("POST", f"{_ONE}/partitions", grow_partitions, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route(
-        "POST",
-        f"{_ONE}/createMissedPartitions",
-        create_missed_partitions,
-        access=Access.TENANT_ADMIN,
-    ),
-    Route("DELETE", f"{_ONE}/partitions", delete_partitions, access=Access.TENANT_ADMIN),
+    Route("POST", f"{_ONE}/partitions", grow_partitions, Access.TENANT_ADMIN, takes=(JSON,)),
+    Route("POST", f"{_ONE}/createMissedPartitions", create_missed_partitions, Access.TENANT_ADMIN),
+    Route("DELETE", f"{_ONE}/partitions", delete_partitions, Access.TENANT_ADMIN),
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_stats
 from magnetar.broker.admin.owners import AtOwner
-from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.services import TransactionServices
 from magnetar.broker.transactions.coordinator import Coordinator, not_found
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.transaction import Transaction
@@ -26,7 +26,7 @@ _ADMINISTRATOR: Final = "an administrator"
 OFF: Final = "This Broker is not configured with transactionCoordinatorEnabled=true."
 
 
-async def coordinators(admin: AdminServices, _request: Request) -> Reply:
+async def coordinators(admin: TransactionServices, _request: Request) -> Reply:
     """Which there are, and which broker serves each."""
     served = _served(admin)
     found = []
@@ -38,7 +38,7 @@ async def coordinators(admin: AdminServices, _request: Request) -> Reply:
 
 
 @reads(Query("coordinatorId", "integer"))
-async def coordinator_stats(admin: AdminServices, request: Request) -> Reply:
+async def coordinator_stats(admin: TransactionServices, request: Request) -> Reply:
     """What one coordinator does, or each of those that this broker serves."""
     number = arguments.parameter(request, "coordinatorId")
     if number is not None:
@@ -47,7 +47,7 @@ async def coordinator_stats(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(Query("metadata", "boolean"))
-async def coordinator_internal_stats(admin: AdminServices, request: Request) -> Reply:
+async def coordinator_internal_stats(admin: TransactionServices, request: Request) -> Reply:
     """The log of a coordinator."""
     log = (await _find(admin, arguments.integer(request, "coordinator"))).log
     info = log.info()
@@ -61,7 +61,7 @@ async def coordinator_internal_stats(admin: AdminServices, request: Request) -> 
     )
 
 
-async def transaction(admin: AdminServices, request: Request) -> Reply:
+async def transaction(admin: TransactionServices, request: Request) -> Reply:
     """What is known of a transaction that has not ended."""
     txn_id = _txn_id(request)
     if admin.coordinators is None:
@@ -71,7 +71,7 @@ async def transaction(admin: AdminServices, request: Request) -> Reply:
 
 
 @reads(Query("coordinatorId", "integer"))
-async def slow(admin: AdminServices, request: Request) -> Reply:
+async def slow(admin: TransactionServices, request: Request) -> Reply:
     """The transactions that have been open for longer than so many milliseconds."""
     longer_ms = arguments.integer(request, "timeout")
     number = arguments.parameter(request, "coordinatorId")
@@ -87,7 +87,7 @@ async def slow(admin: AdminServices, request: Request) -> Reply:
     return shown(found)
 
 
-async def abort(admin: AdminServices, request: Request) -> Reply:
+async def abort(admin: TransactionServices, request: Request) -> Reply:
     """Abort a transaction that has not ended, whoever began it."""
     txn_id = _txn_id(request)
     coordinator = await _of(admin, txn_id)
@@ -104,7 +104,7 @@ async def abort(admin: AdminServices, request: Request) -> Reply:
     return Reply(204)
 
 
-async def scale(admin: AdminServices, request: Request) -> Reply:
+async def scale(admin: TransactionServices, request: Request) -> Reply:
     """Have more coordinators."""
     count = arguments.number(request)
     if count <= 0 or (admin.coordinators is not None and count <= await _served(admin).count()):
@@ -117,28 +117,28 @@ async def scale(admin: AdminServices, request: Request) -> Reply:
     return Reply(204)
 
 
-async def of_topic(admin: AdminServices, request: Request) -> Reply:
+async def of_topic(admin: TransactionServices, request: Request) -> Reply:
     await _find_topic(admin, request)
     raise Rejection(503, OFF)
 
 
-async def in_buffer(admin: AdminServices, request: Request) -> Reply:
+async def in_buffer(admin: TransactionServices, request: Request) -> Reply:
     """Answer as for a transaction that nobody has heard of."""
     await _find_topic(admin, request)
     return shown({"aborted": False})
 
 
-async def in_pending_acks(admin: AdminServices, request: Request) -> Reply:
+async def in_pending_acks(admin: TransactionServices, request: Request) -> Reply:
     await _find_topic(admin, request)
     return shown({})
 
 
-async def position(admin: AdminServices, request: Request) -> Reply:
+async def position(admin: TransactionServices, request: Request) -> Reply:
     await _find_topic(admin, request)
     return shown({"state": "NotInPendingAck"})
 
 
-def _served(admin: AdminServices) -> Coordinators:
+def _served(admin: TransactionServices) -> Coordinators:
     if admin.coordinators is None:
         raise Rejection(503, OFF)
     return admin.coordinators
@@ -148,7 +148,7 @@ def _txn_id(request: Request) -> TxnId:
     return TxnId(*(arguments.integer(request, each) for each in ("most", "least")))
 
 
-async def _find(admin: AdminServices, number: int) -> Coordinator:
+async def _find(admin: TransactionServices, number: int) -> Coordinator:
     """A coordinator that this broker serves, or that nobody did. Raises NotFound, NotOwner."""
     if admin.coordinators is None:
         raise NotFound(f"Transaction coordinator not found! coordinator id : {number}: {OFF}")
@@ -158,7 +158,7 @@ async def _find(admin: AdminServices, number: int) -> Coordinator:
     return await admin.coordinators.connect(number)
 
 
-async def _of(admin: AdminServices, txn_id: TxnId) -> Coordinator:
+async def _of(admin: TransactionServices, txn_id: TxnId) -> Coordinator:
     """The coordinator of a transaction. Raises as ``_find``."""
     served = _served(admin)
     if not 0 <= txn_id.most_bits < await served.count():
@@ -166,13 +166,13 @@ async def _of(admin: AdminServices, txn_id: TxnId) -> Coordinator:
     return await _find(admin, txn_id.most_bits)
 
 
-async def _here(admin: AdminServices) -> list[Coordinator]:
+async def _here(admin: TransactionServices) -> list[Coordinator]:
     """All that this broker serves, or that nobody did."""
     served = _served(admin)
     return [
         await _find(admin, number)
         for number in range(await served.count())
-        if await served.owner(number) is admin.ownership.own
+        if await served.owner(number) is admin.owners.ownership.own
     ]
 
 
@@ -204,14 +204,14 @@ def _transaction(transaction: Transaction) -> dict[str, Any]:
     }
 
 
-async def _find_topic(admin: AdminServices, request: Request) -> None:
+async def _find_topic(admin: TransactionServices, request: Request) -> None:
     """The topic, and the subscription where there is one. Raises TopicNotFound and the like."""
     name = arguments.topic(request)
-    if not await admin.access.exists(name):
+    if not await admin.owners.access.exists(name):
         raise TopicNotFound(f"Topic not found {name}")
     if "subscription" in request.segments:
         asked = arguments.subscription(request)
-        if asked not in (await admin.access.open(name)).subscriptions:
+        if asked not in (await admin.owners.access.open(name)).subscriptions:
             raise SubscriptionNotFound(f"{name} not found subscription : {asked}")
 
 
@@ -219,9 +219,10 @@ _ALL = "/admin/v3/transactions"
 _TOPIC = "{tenant}/{namespace}/{topic}"
 _SUBSCRIPTION = f"{_TOPIC}/{{subscription}}"
 _ID = "{most}/{least}"
+SERVICES: Final = TransactionServices
 ROUTES: Final = (
     *(
-        Route("GET", f"{_ALL}/{path}", handler, access=Access.SUPERUSER)
+        Route("GET", f"{_ALL}/{path}", handler, Access.SUPERUSER)
         for path, handler in (
             ("coordinators", coordinators),
             ("coordinatorStats", coordinator_stats),
@@ -231,7 +232,7 @@ ROUTES: Final = (
         )
     ),
     *(
-        Route("GET", f"{_ALL}/{path}", handler, access=Access.TENANT_ADMIN, about=AtOwner())
+        Route("GET", f"{_ALL}/{path}", handler, Access.TENANT_ADMIN, AtOwner())
         for path, handler in (
             (f"transactionBufferStats/{_TOPIC}", of_topic),
             (f"transactionBufferInternalStats/{_TOPIC}", of_topic),
@@ -242,12 +243,8 @@ ROUTES: Final = (
             (f"positionStatsInPendingAck/{_SUBSCRIPTION}/{{ledger}}/{{entry}}", position),
         )
     ),
-    Route("POST", f"{_ALL}/abortTransaction/{_ID}", abort, access=Access.SUPERUSER),
+    Route("POST", f"{_ALL}/abortTransaction/{_ID}", abort, Access.SUPERUSER),
     Route(
-        "POST",
-        f"{_ALL}/transactionCoordinator/replicas",
-        scale,
-        takes=(JSON,),
-        access=Access.SUPERUSER,
+        "POST", f"{_ALL}/transactionCoordinator/replicas", scale, Access.SUPERUSER, takes=(JSON,)
     ),
 )

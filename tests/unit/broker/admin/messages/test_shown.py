@@ -23,12 +23,12 @@ NAME = TopicName.parse("persistent://public/default/x-partition-2")
 
 @pytest.fixture
 def showing(world):
-    return ShownMessages(NAME, world.services.schema_registry)
+    return ShownMessages(NAME, world.admin.topics.schema_registry)
 
 
 async def test_a_value_is_read_by_the_schema_it_was_written_with(world, showing):
     schema = AvroSchema(Item)
-    number = await world.services.schema_registry.add(
+    number = await world.admin.topics.schema_registry.add(
         NAME, schema.info, SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE
     )
     small = schema.encode(Item("pen"))

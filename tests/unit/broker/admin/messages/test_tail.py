@@ -45,7 +45,7 @@ async def told(world, topic, clock, work):
     found = Tail(
         work,
         lambda: {topic.name: topic.log},
-        lambda name: ShownMessages(name, world.services.schema_registry),
+        lambda name: ShownMessages(name, world.admin.topics.schema_registry),
         MessageFilter(),
         clock,
     )

@@ -3,18 +3,13 @@
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.routes import backlog_quotas
-from magnetar.broker.admin.routes.table import ROUTES
-
 NAMESPACE = "/admin/v2/namespaces/public/default"
 TOPIC = "/admin/v2/persistent/public/default/t"
 
 
 @pytest.fixture
 async def world():
-    own = {(route.method, route.path) for route in backlog_quotas.routes()}
-    rest = [route for route in ROUTES if (route.method, route.path) not in own]
-    async with open_world(routes=(*rest, *backlog_quotas.routes())) as opened:
+    async with open_world() as opened:
         await opened.topic("persistent://public/default/t")
         yield opened
 

@@ -27,7 +27,7 @@ async def test_a_broker_without_its_metadata_is_not_well(world):
 async def test_where_the_broker_stores_is_said_by_the_names_of_pulsars_stores(world):
     found = (await world.ask("GET", "/admin/v2/brokers/internal-configuration")).json
     assert found["metadataStoreUrl"] == found["zookeeperServers"] == "memory:local"
-    world.services.data_directory = Path("/data")
+    world.admin.broker.data_directory = Path("/data")
     found = (await world.ask("GET", "/admin/v2/brokers/internal-configuration")).json
     assert found["metadataStoreUrl"] == "sqlite:///data/metadata.sqlite"
     assert found["ledgersRootPath"] == "/data/ledgers"

@@ -27,9 +27,9 @@ async def test_both_spellings_of_the_keys_for_tls_are_there(world):
 
 async def test_a_topic_that_was_looked_up_is_served_here(world):
     bundle = await world.resources.bundle(TopicName.parse("persistent://public/default/x"))
-    assert not world.services.ownership.owns(bundle)
+    assert not world.admin.topics.owners.ownership.owns(bundle)
     await world.ask("GET", f"{LOOKUP}/x")
-    assert world.services.ownership.owns(bundle)
+    assert world.admin.topics.owners.ownership.owns(bundle)
 
 
 async def test_looking_up_makes_no_topic(world):

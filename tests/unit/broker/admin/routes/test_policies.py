@@ -259,6 +259,6 @@ async def test_what_holds_is_shown_with_who_set_it(world):
     assert of_namespace["Backlog quota by size"]["level"] == "broker"
     assert of_namespace["Compaction"]["method"] == "PUT"
     assert "Message size" not in of_namespace
-    assert of_topic["Message size"]["value"] == world.services.message_size_max
+    assert of_topic["Message size"]["value"] == world.admin.topics.message_size_max
     assert of_topic["Schema compatibility"]["value"] == "FULL"
     assert not [each for each in of_topic.values() if each["path"] == "entryFilters"]

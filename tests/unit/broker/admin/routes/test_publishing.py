@@ -16,7 +16,7 @@ TEXT = json.dumps({"type": "STRING", "schema": "", "properties": {}})
 @pytest.fixture
 async def numbers(world):
     topic = await world.topic("persistent://public/default/numbers")
-    await world.services.schema_registry.add(
+    await world.admin.topics.schema_registry.add(
         topic.name, Int32Schema.info, SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE
     )
     return topic
@@ -52,7 +52,7 @@ async def test_values_and_payloads_of_a_schema_are_stored_with_its_version(world
 async def test_a_payload_of_a_schema_that_has_no_values_is_taken_as_it_is(world):
     topic = await world.topic("persistent://public/default/proto")
     definition = b'{"type": "record", "name": "R", "fields": []}'
-    await world.services.schema_registry.add(
+    await world.admin.topics.schema_registry.add(
         topic.name,
         SchemaInfo(SchemaType.PROTOBUF, definition),
         SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE,
@@ -64,12 +64,12 @@ async def test_a_payload_of_a_schema_that_has_no_values_is_taken_as_it_is(world)
 
 
 async def test_what_is_too_large_is_named(world):
-    world.services.message_size_max = 100
+    world.admin.messages.message_size_max = 100
     sent = {"messages": [{"value": "x"}, {"value": "x" * 200}]}
     answer = await world.ask("POST", f"{ALL}/x/messages", sent)
     assert "messages[1] has 2" in answer.reason
     name = TopicName.parse("persistent://public/default/x")
-    assert not await world.services.access.exists(name)
+    assert not await world.admin.topics.owners.access.exists(name)
 
 
 async def test_one_refusal_does_not_hide_what_was_stored(world):

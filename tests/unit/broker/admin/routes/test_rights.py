@@ -23,7 +23,7 @@ async def world():
         await opened.resources.create_tenant("acme", TenantInfo(["boss"], ["standalone"]))
         name = NamespaceName("acme", "shop")
         await opened.resources.create_namespace(name, NamespacePolicies.fresh("standalone"))
-        await opened.services.permissions.grant(name, "reader", ("consume",))
+        await opened.admin.records.permissions.grant(name, "reader", ("consume",))
         yield opened
 
 
@@ -48,8 +48,10 @@ async def test_without_authorization_everybody_may_do_everything(world):
 )
 async def test_each_role_is_told_what_it_may_at_a_place(world, role, query, allowed):
     rules = AuthorizationRules(frozenset({"root"}))
-    world.services.authorization = RouteAuthorization(AuthorizationService(rules, world.resources))
-    reply = await get(world.services, Request("GET", PATH, query=query, role=role))
+    world.admin.broker.authorization = RouteAuthorization(
+        AuthorizationService(rules, world.resources)
+    )
+    reply = await get(world.admin.broker, Request("GET", PATH, query=query, role=role))
     told = json.loads(reply.body)
     assert told.pop("role") == role
     assert {name for name, may in told.items() if may} == allowed

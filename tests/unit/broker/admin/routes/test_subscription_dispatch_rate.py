@@ -5,19 +5,12 @@ import asyncio
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.routes import subscription_dispatch_rate
-from magnetar.broker.admin.routes.policy_scope import TOPICS
-from magnetar.broker.admin.routes.table import ROUTES
-
 TOPIC = "/admin/v2/persistent/public/default/t"
 
 
 @pytest.fixture
 async def world():
-    own = [route for topics in TOPICS for route in subscription_dispatch_rate.routes(topics)]
-    known = {(route.method, route.path) for route in own}
-    rest = [route for route in ROUTES if (route.method, route.path) not in known]
-    async with open_world(routes=(*rest, *own)) as opened:
+    async with open_world() as opened:
         await opened.topic("persistent://public/default/t")
         yield opened
 

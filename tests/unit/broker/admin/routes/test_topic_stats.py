@@ -49,7 +49,7 @@ async def test_a_backlog_is_shown_in_bytes(world):
 
 async def test_rates_come_from_the_book(world):
     topic = await world.topic(NAME)
-    book = world.services.rates
+    book = world.admin.metrics.rates
     book.tick(NAME, topic_stats(topic), 0.0)
     topic.writer.message_count, topic.writer.size_bytes = 600, 6000
     book.tick(NAME, topic_stats(topic), 60.0)
@@ -108,7 +108,7 @@ async def test_the_oldest_of_a_backlog_is_shown_when_it_is_asked_for(world):
 
 async def test_the_age_of_a_backlog_is_that_of_its_oldest_message_and_says_whose_it_is(world):
     await world.ask("PUT", f"{ALL}/p/partitions", 2)
-    now = world.services.clock.wall_ms()
+    now = world.admin.topics.clock.wall_ms()
     for index, age_s in enumerate((500, 900)):
         name = f"p-partition-{index}"
         times_ms = [now - age_s * 1000, now - 100_000]
@@ -138,7 +138,7 @@ async def test_the_age_of_a_backlog_is_that_of_its_oldest_message_and_says_whose
 
 async def test_a_backlog_s_age_is_never_negative(world):
     """Its publisher's clock may be wrong."""
-    await world.publish(NAME, world.services.clock.wall_ms() + 1_000_000)
+    await world.publish(NAME, world.admin.topics.clock.wall_ms() + 1_000_000)
     await world.ask("PUT", f"{ALL}/x/subscription/s", "earliest")
     shown = (await world.ask("GET", f"{ALL}/x/stats")).json
     assert shown["oldestBacklogMessageAgeSeconds"] == 0

@@ -23,7 +23,7 @@ async def world():
             await opened.resources.create_namespace(
                 NamespaceName("acme", name), NamespacePolicies.fresh("standalone")
             )
-        await opened.services.permissions.grant(
+        await opened.admin.records.permissions.grant(
             NamespaceName("acme", "shop"), "reader", ("consume",)
         )
         yield opened
@@ -46,12 +46,14 @@ async def test_without_authorization_everybody_sees_everything(world):
 )
 async def test_each_role_sees_where_it_has_a_right(world, role, tenants, namespaces):
     rules = AuthorizationRules(frozenset({"root"}))
-    world.services.authorization = RouteAuthorization(AuthorizationService(rules, world.resources))
+    world.admin.broker.authorization = RouteAuthorization(
+        AuthorizationService(rules, world.resources)
+    )
     found = json.loads(
-        (await visible_namespaces(world.services, Request("GET", PATH, role=role))).body
+        (await visible_namespaces(world.admin.broker, Request("GET", PATH, role=role))).body
     )
     assert found == {"all": False, "tenants": tenants, "namespaces": namespaces}
     found = json.loads(
-        (await visible_namespaces(world.services, Request("GET", PATH, role="root"))).body
+        (await visible_namespaces(world.admin.broker, Request("GET", PATH, role="root"))).body
     )
     assert found["all"] is True

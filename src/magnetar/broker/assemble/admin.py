@@ -1,0 +1,81 @@
+"""The services of the admin API's families of routes, made of a broker's."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from magnetar.broker.admin import services as families
+from magnetar.broker.admin.fanout import Fanout
+from magnetar.broker.admin.health_check import HealthCheck
+from magnetar.broker.admin.messages.work import MessageWork
+from magnetar.broker.admin.overview import Overview
+from magnetar.broker.admin.owners import Owners
+from magnetar.broker.admin.rates import RateBook
+from magnetar.broker.admin.route_authorization import RouteAuthorization
+from magnetar.broker.admin.scrapes import Scrapes
+from magnetar.broker.authorization.permissions import Permissions
+from magnetar.broker.config import Config
+from magnetar.clock import Clock
+from magnetar.version import __version__
+
+from .services import Services
+
+if TYPE_CHECKING:  # It imports an HTTP client.
+    from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
+
+
+def admin_services(
+    services: Services,
+    config: Config,
+    clock: Clock,
+    authorization: RouteAuthorization | None = None,
+    functions: "FunctionsWorkerProcess | None" = None,
+) -> families.AdminServices:
+    """All families; each part has one name in all that are given it."""
+    resources, registry = services.resources, services.topics
+    owners = Owners(
+        resources,
+        registry,
+        services.creation,
+        brokers=services.brokers,
+        peers=services.peers,
+        clock=clock,
+    )
+    permissions = Permissions(resources)
+    parts: dict[str, Any] = {
+        **{each.name: getattr(services, each.name) for each in fields(services)},
+        "authorization": authorization,
+        "broker_id": services.address.name,
+        "clock": clock,
+        "cluster": config.server.cluster,
+        "data_directory": None if config.storage.in_memory else config.storage.data_directory,
+        "fanout": Fanout(
+            owners, services.schema_registry, policies=services.policies, permissions=permissions
+        ),
+        "functions": functions,
+        "health_check": HealthCheck(resources, services.health.check_log),
+        "message_size_max": config.connections.message_size_max,
+        "messages": MessageWork(),
+        "metrics": config.metrics,
+        "overview": Overview(registry, resources, services.health, clock),
+        "owners": owners,
+        "permissions": permissions,
+        "publishers": config.metrics.publishers,
+        "rates": RateBook(),
+        "scrapes": Scrapes(),
+        "version": __version__,
+    }
+
+    def family(kind: Any) -> Any:
+        return kind(**{each.name: parts[each.name] for each in fields(kind) if each.init})
+
+    parts["of_topics"] = topics = family(families.TopicServices)
+    parts["broker"] = broker = family(families.BrokerServices)
+    return families.AdminServices(
+        records=family(families.RecordServices),
+        topics=topics,
+        messages=family(families.MessageServices),
+        transactions=family(families.TransactionServices),
+        broker=broker,
+        metrics=family(families.MetricServices),
+        functions=family(families.FunctionServices),
+    )
