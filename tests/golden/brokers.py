@@ -58,8 +58,12 @@ class RecordingClock(ManualClock):
 async def broker_for(recorded: Conversation, data_directory: Path | None = None):
     clock = RecordingClock(started_ms(recorded))
     settings = {**SETTINGS, **BY_NAME.get(recorded.name, {})}
+    if recorded.name.startswith("txn-"):
+        settings["transactionCoordinatorEnabled"] = True
     async with LocalBroker(data_directory, settings=settings, clock=clock) as broker:
         await make_lived_in(broker)
+        if (number := first_transaction(recorded)) is not None:
+            await use_up_transactions(broker, number)
         if recorded.name in NAMESPACES:
             await make_namespace(broker, *NAMESPACES[recorded.name])
         broker.pass_to = clock.pass_to
@@ -90,6 +94,44 @@ async def make_lived_in(broker: LocalBroker) -> None:
         entry = join(pb.MessageMetadata(**METADATA).SerializeToString(), b"")
         connection.send(b"".join(requests.send(number, 0, entry, checksum(entry))))
         await connection.receive()
+    connection.close()
+
+
+def first_transaction(recorded: Conversation) -> int | None:
+    """The number of the first transaction that was begun."""
+    for step in recorded.steps:
+        command = parse(step.frame) if step.kind == "<" else None
+        if command is not None and command.HasField("newTxnResponse"):
+            answer = command.newTxnResponse
+            if not answer.HasField("error"):
+                return answer.txnid_least_bits
+    return None
+
+
+async def use_up_transactions(broker: LocalBroker, count: int) -> None:
+    """Find the coordinator, as the recorder had, and end so many transactions."""
+    connection = await WireConnection.open("127.0.0.1", broker.port)
+
+    async def ask(kind, **fields) -> None:
+        command = pb.BaseCommand(type=pb.BaseCommand.Type.Value(kind))
+        name = next(each.name for each in command.DESCRIPTOR.fields if each.number == command.type)
+        getattr(command, name).SetInParent()
+        for field, value in fields.items():
+            setattr(getattr(command, name), field, value)
+        data = command.SerializeToString()
+        size = len(data)
+        connection.send((size + 4).to_bytes(4) + size.to_bytes(4) + data)
+        await connection.receive()
+
+    connection.send(requests.connect("golden", 21))
+    await connection.receive()
+    topic = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
+    await ask("LOOKUP", topic=topic, request_id=0)
+    await ask("TC_CLIENT_CONNECT_REQUEST", request_id=0, tc_id=0)
+    for number in range(count):
+        ids = {"txnid_least_bits": number, "txnid_most_bits": 0}
+        await ask("NEW_TXN", request_id=0, txn_ttl_millis=60_000, tc_id=0)
+        await ask("END_TXN", request_id=0, txn_action=pb.COMMIT, **ids)
     connection.close()
 
 

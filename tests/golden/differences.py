@@ -19,17 +19,17 @@ TABLE = Path(__file__).parent / "wire" / "differences.json"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "wire-differences.md"
 ANYTHING = object()
 
-NOT_THERE_YET = {
-    "transactions": [
-        "txn-ack",
-        "txn-end-on",
+OTHERWISE = {
+    "sends in a transaction that has ended, which are refused here at once": [
         "txn-ended",
         "txn-ended-late",
-        "txn-publish",
-        "txn-timeout",
     ],
 }
-"""The conversations about features that we do not have. They differ, and nobody says where."""
+"""The conversations that go on otherwise here from some step on. They are not compared.
+
+Pulsar answers such a send with a receipt, and drops it later, and with it what was committed of the
+transaction; or it refuses it, and then all transactions until the topic is unloaded.
+"""
 
 HEAD = """# Where Magnetar's answers are not Pulsar's
 
@@ -43,7 +43,7 @@ names (the same on one side must be the same on the other), addresses, times, `s
 after its first words, the Java class in front of an error's text, and what a receipt's
 `highest_sequence_id` holds when the SEND had none.
 
-Not played to their end are the conversations about what is not there yet: {waiting}.
+Not played to their end are the conversations about {waiting}.
 
 | answer | Pulsar | Magnetar | why | seen in |
 |---|---|---|---|---|
@@ -131,7 +131,7 @@ def document(table: Iterable[Known]) -> str:
         f"| {'everywhere' if entry.conversations == ['*'] else ', '.join(entry.conversations)} |\n"
         for entry in table
     ]
-    return HEAD.format(waiting=", ".join(NOT_THERE_YET)) + "".join(rows) + TAIL
+    return HEAD.format(waiting=", ".join(OTHERWISE)) + "".join(rows) + TAIL
 
 
 def _shown(value: Any) -> str:

@@ -17,6 +17,7 @@ JAVA_EXCEPTION = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 CONSUMER_ADDRESS = re.compile(r"address=.*\}$")
 BROKER_URL = re.compile(r"(pulsar|http)://[^/,]+$")
 BUNDLE_SERVED = re.compile(r"not served by this instance:[^ ]+ ")
+POSITION = re.compile(r"\b(\d+):(\d+)")
 MASKED = {
     ("CONNECTED", "server_version"),
     ("CONSUMER_STATS_RESPONSE", "address"),
@@ -77,6 +78,8 @@ class Names:
             return self.ledgers.get(value, value)
         if isinstance(value, str) and value in self.producers:
             return self.producers[value]
+        if isinstance(value, str) and command == "ACK_RESPONSE":
+            value = POSITION.sub(lambda at: f"{self.ledger(int(at[1]))}:{at[2]}", value)
         return _mask(command, key, value)
 
     def rewritten(self, frame: bytes) -> bytes:

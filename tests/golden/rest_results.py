@@ -120,6 +120,15 @@ def _subscriptions(stats: Any, _: str | None) -> Any:
     }
 
 
+def _last(internal: Any, _: str | None) -> Any:
+    marks = {name: cursor["markDeletePosition"] for name, cursor in internal["cursors"].items()}
+    return {"last": internal["lastConfirmedEntry"], **marks}
+
+
+def _transactions(stats: Any, _: str | None) -> Any:
+    return {**stats, "backlog": stats["subscriptions"]["s"]["msgBacklog"]}
+
+
 _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"active"}, _active),
     ({"in", "subs"}, _drops),
@@ -130,6 +139,8 @@ _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"sub", "consumers"}, _draining),
     ({"mode"}, _sticky),
     ({"md"}, _marks),
+    ({"last", "s"}, _last),
+    ({"ongoingTxnCount"}, _transactions),
     ({"s", "e"}, _backlogs),
     ({"compactedLedger"}, _compacted),
     ({"ex", "fo"}, _subscriptions),

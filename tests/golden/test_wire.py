@@ -5,12 +5,12 @@ import os
 import pytest
 from golden import conversation
 from golden.brokers import broker_for
-from golden.differences import DOCUMENT, NOT_THERE_YET, document, known, missing, unlisted
+from golden.differences import DOCUMENT, OTHERWISE, document, known, missing, unlisted
 from golden.replay import Difference, Replay
 from support.loop import pass_time
 
 PLAYED: dict[str, list[Difference]] = {}
-WAITING = sorted(name for names in NOT_THERE_YET.values() for name in names)
+WAITING = sorted(name for names in OTHERWISE.values() for name in names)
 COMPARED = [name for name in conversation.names() if name not in WAITING]
 
 
@@ -34,7 +34,7 @@ async def test_our_broker_answers_as_pulsar_did(name):
 
 
 @pytest.mark.parametrize("name", WAITING)
-async def test_a_feature_that_is_not_there_yet_still_differs(name):
+async def test_a_conversation_that_goes_on_otherwise_still_does(name):
     recorded = conversation.load(name)
 
     def new(difference: Difference) -> bool:
@@ -42,7 +42,7 @@ async def test_a_feature_that_is_not_there_yet_still_differs(name):
 
     async with broker_for(recorded) as broker:
         found = await replay(recorded, broker, answer_timeout_s=0.05, enough=new)
-    assert any(map(new, found)), f"{name}: the feature is there; take it out of NOT_THERE_YET"
+    assert any(map(new, found)), f"{name}: it goes on as Pulsar did; take it out of OTHERWISE"
 
 
 @pytest.mark.parametrize(

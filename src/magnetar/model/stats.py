@@ -105,6 +105,9 @@ class TopicStats:
     chunk_in_counter: int = 0
     msg_out_of_removed: int = 0  # Delivered by subscriptions that no longer exist.
     bytes_out_of_removed: int = 0
+    open_transactions: int = 0
+    committed_transactions: int = 0  # These two since the topic was loaded.
+    aborted_transactions: int = 0
     storage_bytes: int = 0
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
     backlog_quota_bytes: int = -1

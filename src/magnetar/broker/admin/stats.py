@@ -43,11 +43,6 @@ _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterRejectedMsgCount": 0,
     "filterRescheduledMsgCount": 0,
 }
-_TOPIC_REST: Final[Mapping[str, int]] = {
-    "ongoingTxnCount": 0,
-    "abortedTxnCount": 0,
-    "committedTxnCount": 0,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +147,9 @@ def _sum_json(
         "lastOffloadLedgerId": stats.offloaded_ledger_id,
         "lastOffloadSuccessTimeStamp": stats.offload_succeeded_ms,
         "lastOffloadFailureTimeStamp": stats.offload_failed_ms,
-        **_TOPIC_REST,
+        "ongoingTxnCount": stats.open_transactions,
+        "abortedTxnCount": stats.aborted_transactions,
+        "committedTxnCount": stats.committed_transactions,
         "publishers": [
             _publisher(each, rates.get(publisher_part(each), NO_RATES))
             for each in stats.publishers

@@ -98,6 +98,8 @@ class TopicFeatures:
             self.compaction.fill(stats)
         if self.offload is not None:
             self.offload.fill(stats)
+        if self.transactions is not None:
+            self.transactions.fill(stats)
 
     async def recover(self) -> None:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""

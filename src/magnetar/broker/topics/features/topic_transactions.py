@@ -21,6 +21,7 @@ from magnetar.message import markers, metadata
 from magnetar.message.entry import checksum
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import Position
+from magnetar.model.stats import TopicStats
 from magnetar.model.txn_id import TxnId
 from magnetar.tasks import Tasks
 
@@ -160,6 +161,12 @@ class TopicTransactions:
         waiting += [self._end(each, commit=False) for each in late if each != transaction]
         for marker in waiting:
             await asyncio.shield(marker.answer)
+
+    def fill(self, stats: TopicStats) -> None:
+        """Add how many there are and were."""
+        stats.open_transactions = len(self.buffer.open)
+        stats.committed_transactions = self.buffer.committed_count
+        stats.aborted_transactions = self.buffer.aborted_count
 
     def snapshot(self) -> None:
         """Leave little to be read when the topic is opened again, if that is worth it."""
