@@ -7,6 +7,7 @@ asks on without reading them is not listened to any more.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from magnetar.loop_iteration import LoopIteration, Phase
@@ -22,45 +23,26 @@ COUNTS_PER_BUDGET: Final = 8
 """The outboxes are looked through each time this part of the budget was written to them."""
 
 
+@dataclass(slots=True, eq=False)
 class Outbox:
     """The bytes that are on their way to one client."""
 
-    __slots__ = (
-        "_backed_up",
-        "_backed_up_bytes_max",
-        "_budget",
-        "_closed",
-        "_congested",
-        "_iteration",
-        "_loop",
-        "_pieces",
-        "_read_pause",
-        "_size",
-        "_transport",
-        "_waiting",
-    )
+    transport: asyncio.WriteTransport
+    loop: asyncio.AbstractEventLoop
+    read_pause: ReadPause
+    iteration: LoopIteration
+    budget: "OutboxBudget"
+    _pieces: list[bytes] = field(default_factory=list, init=False)
+    _size: int = 0  # Invariant: the bytes in _pieces.
+    _congested: bool = False  # The transport holds more than the high-water mark.
+    _backed_up: bool = False
+    _backed_up_bytes_max: int = BACKED_UP_BYTES_MAX  # It is less while it is restricted.
+    _closed: bool = False
+    # An ordered set.
+    _waiting: dict[Callable[[], None], None] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        transport: asyncio.WriteTransport,
-        loop: asyncio.AbstractEventLoop,
-        read_pause: ReadPause,
-        iteration: LoopIteration,
-        budget: "OutboxBudget",
-    ) -> None:
-        self._transport = transport
-        self._loop = loop
-        self._read_pause = read_pause
-        self._iteration = iteration
-        self._budget = budget
-        self._pieces: list[bytes] = []
-        self._size = 0  # Invariant: the bytes in _pieces.
-        self._congested = False  # The transport holds more than the high-water mark.
-        self._backed_up = False
-        self._backed_up_bytes_max = BACKED_UP_BYTES_MAX  # It is less while it is restricted.
-        self._closed = False
-        self._waiting: dict[Callable[[], None], None] = {}  # An ordered set.
-        transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
+    def __post_init__(self) -> None:
+        self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
 
     @property
     def writable(self) -> bool:
@@ -70,7 +52,7 @@ class Outbox:
     @property
     def unwritten_bytes(self) -> int:
         """What the transport has not written yet."""
-        return self._transport.get_write_buffer_size()
+        return self.transport.get_write_buffer_size()
 
     def restrict(self, bytes_max: int) -> None:
         """Deliver nothing more until no more than a quarter of ``bytes_max`` is unwritten.
@@ -82,12 +64,12 @@ class Outbox:
             return
         self._backed_up_bytes_max = min(self._backed_up_bytes_max, unwritten + RESTRICTED_BYTES_MAX)
         # The transport says at once that it is congested, if it did not say so before.
-        self._transport.set_write_buffer_limits(high=bytes_max, low=bytes_max // 4)
+        self.transport.set_write_buffer_limits(high=bytes_max, low=bytes_max // 4)
 
     def when_writable(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` once, when ``writable`` turns True."""
         if self.writable:
-            self._loop.call_soon(wake)
+            self.loop.call_soon(wake)
         elif not self._closed:
             self._waiting[wake] = None
 
@@ -96,7 +78,7 @@ class Outbox:
         if self._closed:
             return
         if not self._pieces:
-            self._iteration.at_end(Phase.SEND, self.flush)
+            self.iteration.at_end(Phase.SEND, self.flush)
         self._pieces.append(data)
         self._size += len(data)
 
@@ -105,7 +87,7 @@ class Outbox:
         if self._closed or not pieces:
             return
         if not self._pieces:
-            self._iteration.at_end(Phase.SEND, self.flush)
+            self.iteration.at_end(Phase.SEND, self.flush)
         self._pieces.extend(pieces)
         self._size += sum(map(len, pieces))
 
@@ -118,12 +100,12 @@ class Outbox:
         self._pieces = []
         self._size = 0
         if len(pieces) == 1:
-            self._transport.write(pieces[0])
+            self.transport.write(pieces[0])
         elif size < len(pieces) * _JOIN_SIZE_MAX:
-            self._transport.write(b"".join(pieces))
+            self.transport.write(b"".join(pieces))
         else:
-            self._transport.writelines(pieces)
-        self._budget.wrote(self, size)
+            self.transport.writelines(pieces)
+        self.budget.wrote(self, size)
         if self._congested:
             self._watch_the_backlog()
         elif self._waiting:
@@ -139,10 +121,10 @@ class Outbox:
         self._congested = False
         if self._backed_up_bytes_max != BACKED_UP_BYTES_MAX:
             self._backed_up_bytes_max = BACKED_UP_BYTES_MAX
-            self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
+            self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
         if self._backed_up:
             self._backed_up = False
-            self._read_pause.resume(PauseReason.UNREAD_ANSWERS)
+            self.read_pause.resume(PauseReason.UNREAD_ANSWERS)
         self._wake()
 
     def close(self) -> None:
@@ -157,13 +139,13 @@ class Outbox:
         self._pieces.clear()
         self._size = 0
         self._waiting.clear()
-        self._budget.forget(self)
+        self.budget.forget(self)
 
     def _watch_the_backlog(self) -> None:
         if self._backed_up or self.unwritten_bytes < self._backed_up_bytes_max:
             return
         self._backed_up = True
-        self._read_pause.pause(PauseReason.UNREAD_ANSWERS)
+        self.read_pause.pause(PauseReason.UNREAD_ANSWERS)
 
     def _wake(self) -> None:
         if not self._waiting or not self.writable:

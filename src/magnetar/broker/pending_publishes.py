@@ -1,6 +1,7 @@
 """Limits on unanswered sends, for each connection and for all together. Pure."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 
 from .read_pause import PauseReason, ReadPause
 
@@ -34,6 +35,7 @@ class PublishBuffer:
                 wake()
 
 
+@dataclass(slots=True, eq=False)
 class PendingPublishes:
     """The pending sends of one connection. What is added must be settled once, as a whole.
 
@@ -41,28 +43,15 @@ class PendingPublishes:
     of a connection that is lost count until they are stored: they take up memory until then.
     """
 
-    __slots__ = (
-        "_buffer",
-        "_buffer_exceeded",
-        "_bytes",
-        "_bytes_max",
-        "_count",
-        "_count_max",
-        "_paused",
-        "_read_pause",
-    )
-
-    def __init__(
-        self, buffer: PublishBuffer, read_pause: ReadPause, *, count_max: int, bytes_max: int
-    ) -> None:
-        self._buffer = buffer
-        self._read_pause = read_pause
-        self._count_max = count_max
-        self._bytes_max = bytes_max
-        self._paused = False
-        self._buffer_exceeded = False
-        self._count = 0
-        self._bytes = 0
+    buffer: PublishBuffer
+    read_pause: ReadPause
+    _: KW_ONLY
+    count_max: int
+    bytes_max: int
+    _paused: bool = False
+    _buffer_exceeded: bool = False
+    _count: int = 0
+    _bytes: int = 0
 
     def __len__(self) -> int:
         return self._count
@@ -74,13 +63,13 @@ class PendingPublishes:
     def add(self, count: int, size_bytes: int) -> None:
         self._count += count
         self._bytes += size_bytes
-        buffer = self._buffer
+        buffer = self.buffer
         buffer.bytes_free -= size_bytes
         if buffer.bytes_free <= 0 and not self._buffer_exceeded:
             self._buffer_exceeded = True
             buffer.when_free(self._buffer_freed)
             self._pause()
-        if self._count >= self._count_max or self._bytes >= self._bytes_max:
+        if self._count >= self.count_max or self._bytes >= self.bytes_max:
             self._pause()
 
     def settle(self, count: int, size_bytes: int) -> None:
@@ -88,14 +77,14 @@ class PendingPublishes:
         self._count -= count
         self._bytes -= size_bytes
         assert self._count >= 0, "what is settled was added"
-        self._buffer.release(size_bytes)
+        self.buffer.release(size_bytes)
         if self._paused:
             self._resume_if_few()
 
     def _pause(self) -> None:
         if not self._paused:
             self._paused = True
-            self._read_pause.pause(PauseReason.PENDING_SENDS)
+            self.read_pause.pause(PauseReason.PENDING_SENDS)
 
     def _buffer_freed(self) -> None:
         self._buffer_exceeded = False
@@ -105,8 +94,8 @@ class PendingPublishes:
         if (
             self._paused
             and not self._buffer_exceeded
-            and self._count <= self._count_max // 2
-            and self._bytes <= self._bytes_max // 2
+            and self._count <= self.count_max // 2
+            and self._bytes <= self.bytes_max // 2
         ):
             self._paused = False
-            self._read_pause.resume(PauseReason.PENDING_SENDS)
+            self.read_pause.resume(PauseReason.PENDING_SENDS)

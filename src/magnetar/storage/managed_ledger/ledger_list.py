@@ -7,6 +7,7 @@ broker took over: from then on everything here raises Fenced.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Self
 
@@ -40,29 +41,18 @@ TRANSITIONS: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
 """Which state may follow each. None leads back to OWNED: the log must be opened again."""
 
 
+@dataclass(slots=True, eq=False)
 class LedgerList:
     """The recorded layout of a log, and the one loop that changes the record."""
 
-    __slots__ = (
-        "_context",
-        "_fenced_because",
-        "_inbox",
-        "_name",
-        "_version",
-        "_writer",
-        "layout",
-        "ownership",
-    )
-
-    def __init__(self, name: str, layout: Layout, version: int, context: LogContext) -> None:
-        self.layout = layout
-        self.ownership = LogOwnership.OWNED
-        self._fenced_because = ""  # Why it is no longer OWNED.
-        self._name = name
-        self._version = version
-        self._context = context
-        self._inbox: tuple[tuple[Edit, asyncio.Future[None]], ...] = ()
-        self._writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
+    name: str
+    layout: Layout
+    version: int
+    context: LogContext
+    ownership: LogOwnership = LogOwnership.OWNED
+    _fenced_because: str = ""  # Why it is no longer OWNED.
+    _inbox: tuple[tuple[Edit, asyncio.Future[None]], ...] = ()
+    _writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
 
     @classmethod
     async def open(cls, name: str, context: LogContext) -> tuple[Self, LedgerReader | None]:
@@ -92,7 +82,7 @@ class LedgerList:
 
     @property
     def _path(self) -> str:
-        return paths.managed_ledger(self._name)
+        return paths.managed_ledger(self.name)
 
     @property
     def owned(self) -> bool:
@@ -118,18 +108,18 @@ class LedgerList:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._inbox = (*self._inbox, (edit, done))
         if self._writer is None:
-            self._writer = self._context.tasks.spawn(f"ledger list {self._name}", self._write())
+            self._writer = self.context.tasks.spawn(f"ledger list {self.name}", self._write())
         await done
 
     async def verify(self) -> None:
         """Raises Fenced when another broker has taken the log over."""
         while True:
             self.check()
-            version = self._version
-            record = await self._context.metadata.get(self._path)
+            version = self.version
+            record = await self.context.metadata.get(self._path)
             if self._writer is not None:
                 await asyncio.wait([self._writer])
-            elif version == self._version:
+            elif version == self.version:
                 break
             # The version is ours and has changed meanwhile: look again.
         if record is None or record.version != version:
@@ -145,7 +135,7 @@ class LedgerList:
         failure: StorageError | None = None
         for ledger_id in list(self.layout.deleting):
             try:
-                await self._context.ledgers.delete(LedgerId(ledger_id))
+                await self.context.ledgers.delete(LedgerId(ledger_id))
             except StorageError as error:
                 failure = failure or error
             else:
@@ -155,7 +145,7 @@ class LedgerList:
 
     async def delete_record(self) -> None:
         """Delete the record, and with it the log."""
-        await self._context.metadata.delete(self._path)
+        await self.context.metadata.delete(self._path)
         self._give_up(LogOwnership.DELETED, LogOwnership.DELETED.value)
 
     async def _write(self) -> None:
@@ -186,10 +176,10 @@ class LedgerList:
         draft = self.layout.copy()
         edit(draft)
         try:
-            self._version = await self._context.metadata.put(
+            self.version = await self.context.metadata.put(
                 self._path,
-                self._context.codec.encode_ledger_list(draft.record()),
-                expected_version=self._version,
+                self.context.codec.encode_ledger_list(draft.record()),
+                expected_version=self.version,
             )
         except VersionMismatch as error:
             self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
@@ -204,12 +194,12 @@ class LedgerList:
         if self.owned:
             self._fenced_because = reason
             if ownership is not LogOwnership.DELETED:
-                log.warning("managed_ledger.fenced name=%s reason=%s", self._name, reason)
+                log.warning("managed_ledger.fenced name=%s reason=%s", self.name, reason)
         if ownership in TRANSITIONS[self.ownership]:
             self.ownership = ownership
 
     def _fenced(self) -> Fenced:
-        return Fenced(f"Managed ledger {self._name} takes no more changes: {self._fenced_because}")
+        return Fenced(f"Managed ledger {self.name} takes no more changes: {self._fenced_because}")
 
 
 def _answer(done: asyncio.Future[None], error: MagnetarError | None) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from magnetar.errors import CorruptEntry, StorageError
@@ -34,46 +35,25 @@ class _DiskReads:
         self.fills: dict[Position, asyncio.Task[EntryRun | StorageError]] = {}
 
 
+@dataclass(slots=True, eq=False)
 class LogReader:
     """The reader of one log."""
 
-    __slots__ = (
-        "_appended",
-        "_cache",
-        "_closed",
-        "_disk",
-        "_newest",
-        "_tasks",
-        "compacted",
-        "copy_reader",
-        "counts",
-        "layout",
-        "ledgers",
-        "visible_to",
-    )
-
-    def __init__(
-        self,
-        layout: Layout,
-        *,
-        ledgers: LedgerStore,
-        cache: EntryCache,
-        tasks: Tasks,
-        counts: LogCounts,
-    ) -> None:
-        self.layout = layout
-        self.counts = counts
-        self.compacted: CompactedLedger | None = None
-        self.visible_to: Position | None = None
-        """The last entry that readers may see; None: all of them."""
-        self.ledgers = ledgers
-        self.copy_reader: Callable[[int], LedgerReader | None] = _no_copy  # Of offloaded ledgers.
-        self._cache = cache
-        self._tasks = tasks
-        self._appended = _NO_CACHES
-        self._newest: LedgerReader | None = None  # It reads the newest ledger.
-        self._disk: _DiskReads | None = None  # Most logs at rest have none.
-        self._closed = False
+    layout: Layout
+    _: KW_ONLY
+    ledgers: LedgerStore
+    cache: EntryCache
+    tasks: Tasks
+    counts: LogCounts
+    compacted: CompactedLedger | None = None
+    visible_to: Position | None = None
+    """The last entry that readers may see; None: all of them."""
+    # Of offloaded ledgers.
+    copy_reader: Callable[[int], LedgerReader | None] = field(default_factory=lambda: _no_copy)
+    _appended: dict[int, LedgerCache] = field(default_factory=lambda: _NO_CACHES)
+    _newest: LedgerReader | None = None  # It reads the newest ledger.
+    _disk: _DiskReads | None = None  # Most logs at rest have none.
+    _closed: bool = False
 
     def serve(self, reader: LedgerReader) -> None:
         """Read the newest ledger through ``reader``."""
@@ -87,7 +67,7 @@ class LogReader:
         if cache is None:
             if self._appended is _NO_CACHES:
                 self._appended = {}
-            cache = self._appended[run.ledger_id] = LedgerCache(self._cache.appended)
+            cache = self._appended[run.ledger_id] = LedgerCache(self.cache.appended)
         cache.append(run)
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
@@ -186,7 +166,7 @@ class LogReader:
             fill = self._fill_over(place)
             ours = fill is None
             if fill is None:
-                fill = self._tasks.spawn("read", self._fill(place, entries_max, bytes_max))
+                fill = self.tasks.spawn("read", self._fill(place, entries_max, bytes_max))
                 self._reads().fills[place] = fill
             block = await asyncio.shield(fill)
             if isinstance(block, StorageError):
@@ -263,7 +243,7 @@ class LogReader:
             caches = self._reads().caches
             cache = caches.get(place.ledger_id)
             if cache is None:
-                cache = caches[place.ledger_id] = LedgerCache(self._cache.reread)
+                cache = caches[place.ledger_id] = LedgerCache(self.cache.reread)
             cache.insert(run)
         return run
 

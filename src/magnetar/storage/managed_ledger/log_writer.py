@@ -6,7 +6,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sized
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -61,60 +61,32 @@ class _Current(NamedTuple):
     young_until: float  # No rollover is due before that, unless it is large.
 
 
+@dataclass(slots=True, eq=False)
 class LogWriter:
     """The writer of one log. An append waits for the one before unless it ``takes_more``."""
 
-    __slots__ = (
-        "_appended_to",
-        "_appends",
-        "_changing",
-        "_context",
-        "_current",
-        "_cursors",
-        "_failed",
-        "_later",
-        "_list",
-        "_name",
-        "_reader",
-        "_settings",
-        "_trimmer",
-        "entries_added",
-        "state",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        ledger_list: LedgerList,
-        reader: LogReader,
-        context: LogContext,
-        *,
-        settings: ManagedLedgerSettings,
-        cursors: Sized,
-        trimmer: Trimmer,
-    ) -> None:
-        """Entries are cached while there are ``cursors``. A rollover has ``trimmer`` called."""
-        self.state = WriterState.IDLE
-        self.entries_added = 0  # It is counted since the log was opened.
-        self._name = name
-        self._list = ledger_list
-        self._reader = reader
-        self._context = context
-        self._settings = settings
-        self._cursors = cursors
-        self._trimmer = trimmer
-        self._current: _Current | None = None
-        # Those under way, in order. Invariant: only ``_answer`` takes one out.
-        self._appends: tuple[tuple[Appendable, Stored], ...] = ()
-        self._appended_to = -1  # This is the ledger of all of them.
-        self._later = False  # The one append under way waits for a ledger, or for capacity.
-        self._failed: Fenced | None = None  # An append was answered so; so are all behind it.
-        self._changing: asyncio.Task[None] | None = None  # It creates or ends a ledger.
+    name: str
+    ledger_list: LedgerList
+    reader: LogReader
+    context: LogContext
+    _: KW_ONLY
+    settings: ManagedLedgerSettings
+    cursors: Sized  # Entries are cached while there are some.
+    trimmer: Trimmer  # It is called after a rollover.
+    state: WriterState = WriterState.IDLE
+    entries_added: int = 0  # It is counted since the log was opened.
+    _current: _Current | None = None
+    # Those under way, in order. Invariant: only ``_answer`` takes one out.
+    _appends: tuple[tuple[Appendable, Stored], ...] = ()
+    _appended_to: int = -1  # This is the ledger of all of them.
+    _later: bool = False  # The one append under way waits for a ledger, or for capacity.
+    _failed: Fenced | None = None  # An append was answered so; so are all behind it.
+    _changing: asyncio.Task[None] | None = None  # It creates or ends a ledger.
 
     def replicate(self, options: LedgerOptions) -> None:
         """Create ledgers with these options from the next one on."""
-        if options != self._settings.ledger_options:
-            self._settings = replace(self._settings, ledger_options=options)
+        if options != self.settings.ledger_options:
+            self.settings = replace(self.settings, ledger_options=options)
 
     @property
     def began_ms(self) -> int:
@@ -131,7 +103,7 @@ class LogWriter:
             current.writer.append(entries.data, entries.checksums, self._answer)
         else:
             self._later = True
-            self._context.tasks.spawn("append", self._append_later(entries))
+            self.context.tasks.spawn("append", self._append_later(entries))
 
     @property
     def takes_more(self) -> bool:
@@ -146,11 +118,11 @@ class LogWriter:
             and current is not None
             and not self._later
             and not current.writer.over_limit
-            and self._list.ownership is _OWNED
+            and self.ledger_list.ownership is _OWNED
             and (
                 (  # Asked first, as every append is: it is true of nearly all.
-                    self._context.clock.now() < current.young_until
-                    and self._list.layout.open_size_bytes < self._settings.ledger_size_max
+                    self.context.clock.now() < current.young_until
+                    and self.ledger_list.layout.open_size_bytes < self.settings.ledger_size_max
                 )
                 or not self._has_had_enough(current)
             )
@@ -167,7 +139,7 @@ class LogWriter:
         self._to(WriterState.CREATING)
         await self._change(self._create())
         if rolls_over:
-            self._context.saver.trim_soon(self._trimmer)
+            self.context.saver.trim_soon(self.trimmer)
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
@@ -179,7 +151,7 @@ class LogWriter:
         if self.state is WriterState.OPEN and not self._appends:
             self._to(WriterState.SEALING)
             await self._change(self._seal())
-            self._context.saver.trim_soon(self._trimmer)
+            self.context.saver.trim_soon(self.trimmer)
 
     @property
     def closed(self) -> bool:
@@ -201,15 +173,15 @@ class LogWriter:
     def check(self) -> None:
         """Raises Fenced when the log takes no more changes."""
         if self.closed:
-            raise Fenced(f"Managed ledger {self._name} is closed: open it again")
-        self._list.check()
+            raise Fenced(f"Managed ledger {self.name} is closed: open it again")
+        self.ledger_list.check()
 
     async def _append_later(self, entries: Appendable) -> None:
         """Append when there is a new ledger, or capacity in the store.
 
         However this ends, the append is answered, here or by its ledger.
         """
-        error: MagnetarError | None = Fenced(f"Managed ledger {self._name}: an append was cut off")
+        error: MagnetarError | None = Fenced(f"Managed ledger {self.name}: an append was cut off")
         try:
             self.check()
             if self.state is not WriterState.OPEN or self._roll_over_due():
@@ -225,7 +197,7 @@ class LogWriter:
         except MagnetarError as failure:
             error = failure
         except Exception as failure:
-            log.exception("managed_ledger.defect name=%s", self._name)
+            log.exception("managed_ledger.defect name=%s", self.name)
             error = UnknownFailure(f"{type(failure).__name__}: {failure}")
         finally:
             if error is not None:
@@ -239,15 +211,15 @@ class LogWriter:
         if error is not None and self._failed is None:
             self._failed = self._fenced(error)
         if self._failed is not None:
-            self._reader.counts.appends_failed += len(entries.data)
+            self.reader.counts.appends_failed += len(entries.data)
             stored(-1, -1, self._failed)
             return
         ledger_id, count = self._appended_to, len(entries.data)
         self.entries_added += count
-        layout = self._list.layout
+        layout = self.ledger_list.layout
         if layout.open_id == ledger_id:  # If not, it was sealed meanwhile.
             layout.grow(first + count - 1, entries.size_bytes)
-            if self._cursors:
+            if self.cursors:
                 run = EntryRun(
                     ledger_id,
                     first,
@@ -256,15 +228,15 @@ class LogWriter:
                     entries.traits,
                     entries.size_bytes,
                 )
-                self._reader.appended(run)
+                self.reader.appended(run)
         stored(ledger_id, first, None)
 
     def _fenced(self, error: MagnetarError) -> Fenced:
         """Fence the log, since a part of the append may be in it. Returns the answer."""
         if isinstance(error, Fenced):
             return error
-        self._list.fence(f"an append failed ({error})")
-        fenced = Fenced(f"Managed ledger {self._name} must be opened again: {error}")
+        self.ledger_list.fence(f"an append failed ({error})")
+        fenced = Fenced(f"Managed ledger {self.name} must be opened again: {error}")
         fenced.__cause__ = error
         return fenced
 
@@ -272,26 +244,26 @@ class LogWriter:
         return self._current is not None and self._has_had_enough(self._current)
 
     def _has_had_enough(self, current: _Current) -> bool:
-        layout, age_s = self._list.layout, self._context.clock.now() - current.began_at
+        layout, age_s = self.ledger_list.layout, self.context.clock.now() - current.began_at
         return ledger_rules.rollover_due(
-            layout.open_entry_count, layout.open_size_bytes, age_s, self._settings
+            layout.open_entry_count, layout.open_size_bytes, age_s, self.settings
         )
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
         """Change the current ledger in a task of its own, so that it is not cancelled half-way."""
-        self._changing = self._context.tasks.start(f"{self.state.name} {self._name}", change)
+        self._changing = self.context.tasks.start(f"{self.state.name} {self.name}", change)
         await asyncio.shield(self._changing)
 
     async def _create(self) -> None:
         """Create a ledger. One change of the list ends the former one and begins this one."""
         former, self._current = self._current, None
-        started = self._context.clock.now()
+        started = self.context.clock.now()
         try:
             end = None if former is None else await former.writer.close()
-            now_ms = self._context.clock.wall_ms()
-            options = self._settings.ledger_options
-            metadata = ledger_metadata(self._name)
-            writer = await self._context.ledgers.create(replace(options, metadata=metadata))
+            now_ms = self.context.clock.wall_ms()
+            options = self.settings.ledger_options
+            metadata = ledger_metadata(self.name)
+            writer = await self.context.ledgers.create(replace(options, metadata=metadata))
 
             def switch(layout: Layout) -> None:
                 if end is not None:
@@ -299,13 +271,13 @@ class LogWriter:
                 layout.begin(writer.ledger_id)
 
             try:
-                await self._list.change(switch)
+                await self.ledger_list.change(switch)
             except MagnetarError:
-                await self._context.ledgers.delete(writer.ledger_id)
+                await self.context.ledgers.delete(writer.ledger_id)
                 raise
-            self._reader.serve(writer)
-            now, limits = self._context.clock.now(), self._settings
-            self._reader.counts.note_switch(now - started)
+            self.reader.serve(writer)
+            now, limits = self.context.clock.now(), self.settings
+            self.reader.counts.note_switch(now - started)
             young_until = now + min(limits.ledger_age_min_s, limits.ledger_age_max_s)
             self._current = _Current(writer, writer.ledger_id, now, now_ms, young_until)
         finally:
@@ -315,13 +287,13 @@ class LogWriter:
 
     async def _seal(self) -> None:
         try:
-            if self._current is not None and self._list.owned:
+            if self._current is not None and self.ledger_list.owned:
                 end = await self._current.writer.close()
-                now_ms = self._context.clock.wall_ms()
-                await self._list.change(
+                now_ms = self.context.clock.wall_ms()
+                await self.ledger_list.change(
                     lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
                 )
-                await self._list.delete_removed()  # An empty ledger is removed.
+                await self.ledger_list.delete_removed()  # An empty ledger is removed.
         finally:
             self._current = None
             self._changing = None
