@@ -1,15 +1,52 @@
 """Who a client is: its credentials are checked by the provider of their method."""
 
+import hmac
 import logging
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from magnetar.auth.audit import AuditLog
+from magnetar.auth.identity import Credentials, Identity
 from magnetar.errors import AccessError, MagnetarError, NotAuthenticated
 
-from .identity import Credentials, Identity
 from .tenant_roles import TenantRoles
+
+
+class SharedSecretProvider:
+    """A secret that a process made, and told another that it started, as a token."""
+
+    method = "token"
+
+    def __init__(self, secret: str, role: str) -> None:
+        self._secret = secret.encode()
+        self._role = role
+
+    async def authenticate(self, credentials: Credentials) -> Identity:
+        if not hmac.compare_digest(credentials.data, self._secret):
+            raise NotAuthenticated("this is not for you: ask the broker")
+        return Identity(self._role)
+
+    async def close(self) -> None:
+        """Nothing to close: it started nothing."""
+
+
+class TlsProvider:
+    """The certificates that TLS has verified."""
+
+    method = "tls"
+
+    async def authenticate(self, credentials: Credentials) -> Identity:
+        if credentials.certificate is None:
+            raise NotAuthenticated(
+                "no certificate with a common name was shown: connect with TLS and a certificate "
+                "of an authority that this broker trusts (tlsTrustCertsFilePath)"
+            )
+        return Identity(credentials.certificate)
+
+    async def close(self) -> None:
+        """Nothing to close: it started nothing."""
+
 
 if TYPE_CHECKING:  # It imports jwt, which a broker that asks nobody does without.
     from .tenant_issuers import TenantIssuers

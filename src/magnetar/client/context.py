@@ -1,18 +1,46 @@
 """What everything that one client makes has in common."""
 
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from magnetar.client.connections.lookup import Lookup
 from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
 from magnetar.model.names import TopicName
 
 from .config import ClientConfig
 from .connections.backoff import Backoff
-from .connections.lookup import Lookup
-from .connections.partition_watch import watch_partitions
 from .gather_all import gather_all
 from .memory_limit import MemoryLimit
+
+log = logging.getLogger(__name__)
+
+
+async def watch_partitions(
+    topic: str,
+    count: int,
+    grow: Callable[[range], Awaitable[None]],
+    *,
+    lookup: Lookup,
+    clock: Clock,
+    interval_s: float,
+) -> None:
+    """Ask every ``interval_s`` seconds, until cancelled; partitions are only ever added.
+
+    ``grow`` gets the indexes of partitions beyond ``count``; when it raises, it gets them again.
+    """
+    while True:
+        await clock.sleep(interval_s)
+        try:
+            found = await lookup.partitions(topic, auto_create=False)
+            if found > count:
+                log.info("client.more_partitions topic=%s count=%d", topic, found)
+                await grow(range(count, found))
+                count = found
+        except MagnetarError as error:
+            log.info("client.partitions_unknown topic=%s error=%s", topic, error)
 
 
 class TopicPart(Protocol):

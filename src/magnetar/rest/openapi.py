@@ -1,14 +1,51 @@
 """The admin API as an OpenAPI document, made of the table of its routes. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from enum import StrEnum
+from types import UnionType
+from typing import Any, Final, get_args, get_origin
 
 from magnetar.auth.access import Access
+from magnetar.model.policy_values import fields_of
 from magnetar.rest.arguments import NUMBERS
 from magnetar.rest.exchange import JSON
-from magnetar.rest.json_schemas import schema_like, schema_of
 from magnetar.rest.router import ANY_METHOD, Query, Route
+
+_PLAIN: Final = {int: "integer", bool: "boolean", float: "number", str: "string"}
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a type, as ``model/policy_values.py`` reads it from JSON."""
+    origin = get_origin(kind)
+    if origin is UnionType:
+        return schema_of(get_args(kind)[0])
+    if origin is tuple or kind is tuple:
+        return {"type": "array", "items": {"type": "string"}}
+    if origin is Mapping:
+        of = get_args(kind)[1]
+        return {"type": "object", "additionalProperties": {} if of is Any else schema_of(of)}
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return {"type": "string", "enum": [str(each) for each in kind]}
+    if isinstance(kind, type) and is_dataclass(kind):
+        fields = {field.key: schema_of(field.kind) for field in fields_of(kind)}
+        return {"type": "object", "properties": fields}
+    return {"type": _PLAIN[kind]}
+
+
+def schema_like(example: Any) -> dict[str, Any]:
+    """The schema of values like this one. An empty list or object says nothing of its items."""
+    if isinstance(example, dict):
+        if example and all(key.startswith("{") for key in example):  # A name of whatever is there.
+            [item] = example.values()
+            return {"type": "object", "additionalProperties": schema_like(item)}
+        properties = {key: schema_like(item) for key, item in example.items()}
+        return {"type": "object", "properties": properties} if example else {"type": "object"}
+    if isinstance(example, list):
+        return {"type": "array", "items": schema_like(example[0])} if example else {"type": "array"}
+    return {"type": _PLAIN[type(example)]}
+
 
 Json = dict[str, Any]
 

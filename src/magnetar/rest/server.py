@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final, Self, cast
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -16,13 +17,40 @@ from magnetar.auth.audit import AuditLog
 from magnetar.auth.certificates import common_name
 from magnetar.auth.http import SAID_ONCE, HttpSignIn, shows_token
 from magnetar.errors import MagnetarError, NotAuthenticated, NotOwner
+from magnetar.model.broker_address import LOOPBACK_NAMES
 from magnetar.rest import errors
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import BODY_BYTES_MAX, Reply, Request, Stream, Tracer
 from magnetar.rest.listener import Listener
-from magnetar.rest.origin import is_own_page
 from magnetar.rest.router import Router
 from magnetar.tasks import Tasks
+
+
+def is_own_page(origin: str, host: str, advertised: str) -> bool:
+    """Whether a page of ``origin`` came from here, and so may change something.
+
+    A browser says with ``Origin`` where a page came from, and with ``Host`` what it believes to
+    talk to. A page from elsewhere has another origin. A page whose name was made to point here
+    after it was loaded (DNS rebinding) has the same one, so the name must be one that no other
+    machine can take: an IP address, a name of this machine, or ``advertised``, "" for none.
+    """
+    scheme, _, authority = origin.partition("://")
+    if scheme not in ("http", "https") or not authority or authority.lower() != host.lower():
+        return False
+    try:
+        name = urlsplit(origin).hostname or ""
+    except ValueError:
+        return False
+    return name in LOOPBACK_NAMES or name == advertised.lower() or _is_address(name)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 import pytest
 
+from magnetar.auth.authentication import SharedSecretProvider
 from magnetar.auth.identity import Credentials, Identity
-from magnetar.auth.shared_secret import SharedSecretProvider
 from magnetar.errors import NotAuthenticated
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from magnetar.auth.authentication import TlsProvider
 from magnetar.auth.identity import Credentials, Identity
-from magnetar.auth.tls import TlsProvider
 from magnetar.errors import NotAuthenticated
 
 

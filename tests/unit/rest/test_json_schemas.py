@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.broker.admin import stats
 from magnetar.model.policy_values import BacklogQuota, RetentionPolicies
-from magnetar.rest.json_schemas import schema_like, schema_of
+from magnetar.rest.openapi import schema_like, schema_of
 
 
 @pytest.mark.parametrize(

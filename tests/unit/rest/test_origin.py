@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.rest.origin import is_own_page
+from magnetar.rest.server import is_own_page
 
 
 @pytest.mark.parametrize(

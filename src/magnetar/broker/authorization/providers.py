@@ -3,9 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from magnetar.auth.authentication import Authentication, AuthenticationProvider
+from magnetar.auth.authentication import Authentication, AuthenticationProvider, TlsProvider
 from magnetar.auth.key_text import read_key
-from magnetar.auth.tls import TlsProvider
 from magnetar.broker.settings.auth import AuthSettings
 from magnetar.clock import Clock
 

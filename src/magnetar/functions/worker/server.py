@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from magnetar.auth.authentication import Authentication
+from magnetar.auth.authentication import Authentication, SharedSecretProvider
 from magnetar.auth.http import HttpSignIn
 from magnetar.auth.proxies import ProxyRules
-from magnetar.auth.shared_secret import SharedSecretProvider
 from magnetar.broker.addresses import listen, warn_if_open
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.client.client import Client

@@ -1,11 +1,41 @@
 """The codec of one machine: JSON objects with a version, a file for each kind of record. Pure."""
 
-from magnetar.storage.codec.bundle_owner import decode_owner, encode_owner
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.names import TopicName
 from magnetar.storage.codec.cursor import decode_cursor, encode_cursor, ranges_size
-from magnetar.storage.codec.deletion import encode_deletion
-from magnetar.storage.codec.json_object import decode, encode
+from magnetar.storage.codec.json_object import Fields, decode, encode
 from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
 from magnetar.storage.codec.schema import decode_schema, encode_schema
+
+
+def encode_owner(broker: BrokerAddress) -> bytes:
+    """Encode the owner of a bundle, in the fields that Pulsar has."""
+    return encode(
+        {
+            "nativeUrl": broker.service_url,
+            "nativeUrlTls": broker.service_url_tls,
+            "httpUrl": broker.web_url,
+            "httpUrlTls": broker.web_url_tls,
+            "disabled": False,
+            "advertisedListeners": {},
+        }
+    )
+
+
+def decode_owner(value: bytes) -> BrokerAddress:
+    """Decode the owner of a bundle. Raises InvalidValue."""
+    fields = Fields.of(value)
+    return BrokerAddress(
+        service_url=fields.text("nativeUrl"),
+        web_url=fields.text("httpUrl"),
+        service_url_tls=fields.text("nativeUrlTls"),
+        web_url_tls=fields.text("httpUrlTls"),
+    )
+
+
+def encode_deletion(topic: TopicName) -> bytes:
+    """Encode the note that a topic is being deleted; its path, too, says which."""
+    return encode({"topic": str(topic)})
 
 
 class JsonCodec:

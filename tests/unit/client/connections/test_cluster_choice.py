@@ -1,4 +1,4 @@
-from magnetar.client.connections.cluster_choice import ClusterChoice
+from magnetar.client.connections.failover_watch import ClusterChoice
 
 
 def told(choice, *steps):

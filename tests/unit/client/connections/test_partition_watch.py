@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from support.clock import ManualClock
 
-from magnetar.client.connections.partition_watch import watch_partitions
+from magnetar.client.context import watch_partitions
 from magnetar.errors import NotReady, TopicNotFound
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand

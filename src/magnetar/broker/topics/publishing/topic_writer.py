@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Final, Protocol
 
-from magnetar.broker.topics.publishing.joined_runs import joined
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError, UnknownFailure
@@ -27,6 +26,21 @@ from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun
 from magnetar.model.counts import WriteCounts
 from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.entries import Appendable, Entries
+
+
+def joined(runs: Sequence[tuple[object, SendRun]]) -> Appendable:
+    """The entries of all runs, of which there is at least one, in their order."""
+    first = runs[0][1]
+    if len(runs) == 1:
+        return first
+    traits = first.traits.joined([run.traits for _, run in runs[1:]])
+    entries = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
+    for _, run in runs:
+        entries.data.extend(run.data)
+        entries.checksums.extend(run.checksums)
+    return entries
+
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-from magnetar.broker.topics.publishing.joined_runs import joined
+from magnetar.broker.topics.publishing.topic_writer import joined
 
 
 async def test_runs_become_one_in_their_order(make_entry, make_run):

@@ -4,7 +4,9 @@ import pytest
 
 from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.storage.codec.bundle_owner import decode_owner, encode_owner
+from magnetar.model.names import TopicName
+from magnetar.storage.codec.json_codec import decode_owner, encode_deletion, encode_owner
+from magnetar.storage.codec.json_object import decode
 
 
 def test_an_owner_has_pulsars_fields_and_comes_back():
@@ -24,3 +26,8 @@ def test_an_owner_has_pulsars_fields_and_comes_back():
 def test_what_is_no_owner_is_refused():
     with pytest.raises(InvalidValue, match="nativeUrl is missing"):
         decode_owner(b'{"version":1}')
+
+
+def test_the_note_of_a_deletion_names_its_topic():
+    topic = TopicName.parse("persistent://public/default/a/b c%")
+    assert decode(encode_deletion(topic)) == {"topic": str(topic)}
