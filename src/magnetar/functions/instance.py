@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from magnetar.client import blocking
-from magnetar.client.admin_api import AdminApi as ClientAdminApi
+from magnetar.client.admin_api import AdminApi
 from magnetar.client.consumers.config import ConsumerOptions
 from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.client.message import Message
@@ -32,7 +32,7 @@ from magnetar.functions.sending import OnceSender, Outgoing, PlainSender, Produc
 from magnetar.functions.state_topic import StateTopic
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
-from magnetar.spark.admin import AdminApi
+from magnetar.spark.admin import TopicAdmin
 from magnetar.spark.client_settings import ClientSettings, OfClient
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Instance:
         self._stopping = threading.Event()
         self.metrics = InstanceMetrics()
         self._lines = LogLines(config, instance_id)
-        admin = None if admin_url is None else ClientAdminApi(admin_url, **settings.options())
+        admin = None if admin_url is None else AdminApi(admin_url, **settings.options())
         self._state = StateTopic(client, config, instance_id, admin=admin)
         self._processor = Processor(
             config,
@@ -222,7 +222,7 @@ class Instance:
             raise InvalidValue(
                 "EFFECTIVELY_ONCE asks the broker whether it deduplicates: give the admin URL"
             )
-        return OnceSender(producers, AdminApi(admin_url, 30.0, client=settings).deduplicates)
+        return OnceSender(producers, TopicAdmin(admin_url, 30.0, client=settings).deduplicates)
 
     def _assigned(self) -> list[str]:
         """The partitions of this instance, where each has one instance."""

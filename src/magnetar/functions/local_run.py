@@ -5,7 +5,6 @@ The same instances as in a Spark session, in a second less; for trying out and f
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from magnetar.client import blocking
@@ -15,18 +14,9 @@ from magnetar.compat.stand_in import stand_in
 from magnetar.errors import MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.instance import Instance
+from magnetar.spark.client_settings import GivenOptions
 
 _STOP_TIMEOUT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What a client was made with."""
-
-    given: ClientOptions = field(repr=False)
-
-    def options(self) -> ClientOptions:
-        return self.given
 
 
 class LocalRun:
@@ -54,7 +44,7 @@ class LocalRun:
                 index,
                 clock=SystemClock(),
                 admin_url=admin_url,
-                client_settings=_Given(options or {}),
+                client_settings=GivenOptions(options or {}),
                 redelivery_delay_s=redelivery_delay_s,
             )
             for index in range(config.parallelism)

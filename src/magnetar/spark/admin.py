@@ -20,7 +20,7 @@ _REMEDIES: Final = admin_api.Remedies(
 
 
 @dataclass(frozen=True, slots=True)
-class AdminApi:
+class TopicAdmin:
     """Where it is, and how it is asked: with the client's credentials and TLS settings.
 
     Every method raises as those of ``client.admin_api`` do.

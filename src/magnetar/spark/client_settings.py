@@ -6,7 +6,7 @@ Spark hands option names over without their case, so they are compared without i
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from magnetar.errors import InvalidValue
@@ -58,6 +58,16 @@ class OfClient(Protocol):
 
     def options(self) -> "ClientOptions":
         """The keyword arguments of a client."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenOptions:
+    """Says what a client is made with, which is known already."""
+
+    given: "ClientOptions" = field(repr=False)
+
+    def options(self) -> "ClientOptions":
+        return self.given
 
 
 @dataclass(frozen=True, slots=True)

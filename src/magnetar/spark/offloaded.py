@@ -16,7 +16,7 @@ from magnetar.message.compression import CompressionType, decompress
 from magnetar.message.entry_traits import traits_of
 from magnetar.message.metadata import parse
 from magnetar.model.position import Position
-from magnetar.spark.admin import AdminApi
+from magnetar.spark.admin import TopicAdmin
 from magnetar.spark.chunks import ChunkedMessages
 from magnetar.spark.columns import BATCH_BYTES_MAX
 from magnetar.spark.planning import Range
@@ -39,7 +39,7 @@ def divide(ranges: Sequence[Range], options: ReadOptions) -> tuple[list[LedgerCo
     rest: list[Range] = []
     for wanted in ranges:
         assert options.admin_url is not None, "with history there is an admin.url"
-        admin = AdminApi(options.admin_url, options.timeout_s, client=options.client)
+        admin = TopicAdmin(options.admin_url, options.timeout_s, client=options.client)
         found = stitched(wanted, admin.ledgers(wanted.topic))
         files += found.files
         rest += found.rest

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from magnetar.errors import IncompatibleSchema, MagnetarError, NotAllowed
 from magnetar.schemas.primitives import StringSchema
 from magnetar.schemas.schema import Schema
-from magnetar.spark.admin import AdminApi
+from magnetar.spark.admin import TopicAdmin
 from magnetar.spark.connections import client_for, show_warnings
 from magnetar.spark.one_line import one_line
 from magnetar.spark.rows import Rows, count_of
@@ -192,11 +192,11 @@ class StreamWriter(_RowWriter, DataSourceStreamArrowWriter):
         return IdempotentWrite(query_id, int(batch_id))
 
 
-def admin_of(options: WriteOptions) -> AdminApi | None:
+def admin_of(options: WriteOptions) -> TopicAdmin | None:
     """Whom to ask about topics, if anybody."""
     if options.admin_url is None:
         return None
-    return AdminApi(options.admin_url, options.timeout_s, options.retry_forever, options.client)
+    return TopicAdmin(options.admin_url, options.timeout_s, options.retry_forever, options.client)
 
 
 def warn_of_unkept(options: WriteOptions, written: Sequence[WriterCommitMessage | None]) -> None:

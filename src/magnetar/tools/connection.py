@@ -6,6 +6,7 @@ Each setting is taken from the option, else the environment, else ``client.conf`
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
@@ -250,7 +251,7 @@ NAMES: Final = frozenset(str(option.name) for option in (*_OPTIONS, _SERVICE))
 
 def connection_parameters(*, broker: bool = False) -> list[click.Parameter]:
     """The options, for a command that is made of a table."""
-    return [*([_SERVICE] if broker else []), *_OPTIONS]
+    return list(map(copy, [*([_SERVICE] if broker else []), *_OPTIONS]))
 
 
 def connection_options(command: F) -> F:

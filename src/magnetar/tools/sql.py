@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from magnetar.client import blocking
-    from magnetar.client.config import ClientOptions
     from magnetar.client.consumers.entry import Entry
     from magnetar.history.sql import File, Show
     from magnetar.schemas.schema import Encoded
@@ -59,16 +58,6 @@ def sql(connection: Connection, query: str, *, as_csv: bool) -> None:
         _show(answer.columns, answer.rows)
 
 
-class _OfCommand:
-    """What the options of the command say of the client, which is made once for them."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def options(self) -> "ClientOptions":
-        return self._connection.options.copy()
-
-
 def _topic(name: str, connection: Connection) -> "tuple[list[File], pa.Table, Show | None]":
     """The files of a topic's ledgers, its other messages, and what shows values by its schema."""
     import pyarrow as pa  # noqa: PLC0415
@@ -77,6 +66,7 @@ def _topic(name: str, connection: Connection) -> "tuple[list[File], pa.Table, Sh
     from magnetar.history.sql import VERSION, File  # noqa: PLC0415
     from magnetar.model.schemas import SchemaType  # noqa: PLC0415
     from magnetar.spark import topics  # noqa: PLC0415
+    from magnetar.spark.client_settings import GivenOptions  # noqa: PLC0415
     from magnetar.spark.columns import to_rows  # noqa: PLC0415
     from magnetar.spark.connections import client_for  # noqa: PLC0415
     from magnetar.spark.offloaded import divide, entries_of_file  # noqa: PLC0415
@@ -88,7 +78,7 @@ def _topic(name: str, connection: Connection) -> "tuple[list[File], pa.Table, Sh
     given = {"topic": name, "history": "auto"}
     given |= {"service.url": connection.service_url, "admin.url": connection.admin_url}
     options = ReadOptions.parse(given, streaming=False)
-    options = replace(options, client=_OfCommand(connection))
+    options = replace(options, client=GivenOptions(connection.options))
     client = client_for(options)
     last = topics.last_offsets(client, topics.partitions(client, options))
     end = {topic: offset for topic, offset in last.items() if offset is not None}

@@ -21,7 +21,7 @@ from magnetar.functions.sending import (
     sequence_id,
 )
 from magnetar.model.names import TopicName
-from magnetar.spark.admin import AdminApi
+from magnetar.spark.admin import TopicAdmin
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def producers(client):
 
 @pytest.fixture
 def once(broker, producers):
-    return partial(OnceSender, producers, AdminApi(broker.web_url, 10.0).deduplicates)
+    return partial(OnceSender, producers, TopicAdmin(broker.web_url, 10.0).deduplicates)
 
 
 @pytest.fixture

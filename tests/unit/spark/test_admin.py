@@ -11,7 +11,7 @@ from support.topics import create_partitioned_topic
 
 from magnetar.errors import MagnetarError, NotAllowed, NotReady, Unreachable
 from magnetar.model.names import TopicName
-from magnetar.spark.admin import AdminApi
+from magnetar.spark.admin import TopicAdmin
 from magnetar.spark.client_settings import ClientSettings
 from magnetar.testing.local_broker import BrokerThread
 
@@ -37,28 +37,28 @@ def topic(broker, request):
 
 def test_a_topic_keeps_messages_for_a_subscription_or_by_retention(broker, topic):
     path = topic.replace("://", "/")
-    assert not AdminApi(broker.web_url, 10.0).keeps(topic)
+    assert not TopicAdmin(broker.web_url, 10.0).keeps(topic)
     policy = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
     ask(broker, "POST", f"{path}/retention", policy)
-    assert AdminApi(broker.web_url, 10.0).keeps(topic)
+    assert TopicAdmin(broker.web_url, 10.0).keeps(topic)
     ask(broker, "DELETE", f"{path}/retention")
-    assert not AdminApi(broker.web_url, 10.0).keeps(topic)
+    assert not TopicAdmin(broker.web_url, 10.0).keeps(topic)
     ask(broker, "PUT", f"{path}/subscription/s", "earliest")
-    assert AdminApi(broker.web_url, 10.0).keeps(topic)
+    assert TopicAdmin(broker.web_url, 10.0).keeps(topic)
 
 
 def test_deduplication_is_that_of_the_topic_itself(broker):
     topic = "persistent://public/default/with space"
     path = "persistent/public/default/with%20space"
     ask(broker, "PUT", path)
-    assert not AdminApi(broker.web_url, 10.0).deduplicates(topic)
+    assert not TopicAdmin(broker.web_url, 10.0).deduplicates(topic)
     ask(broker, "POST", f"{path}/deduplicationEnabled", value=True)
-    assert AdminApi(broker.web_url, 10.0).deduplicates(topic)
+    assert TopicAdmin(broker.web_url, 10.0).deduplicates(topic)
 
 
 def test_a_topic_may_limit_the_size_of_messages_if_it_says_so_or_nothing(broker, topic):
     path = f"{topic.replace('://', '/')}/maxMessageSize"
-    api = AdminApi(broker.web_url, 10.0)
+    api = TopicAdmin(broker.web_url, 10.0)
     assert api.message_size_max(topic) == 0
     ask(broker, "POST", path, 1024)
     assert api.message_size_max(topic) == 1024
@@ -67,18 +67,19 @@ def test_a_topic_may_limit_the_size_of_messages_if_it_says_so_or_nothing(broker,
     assert api.message_size_max(topic) == 0
     with closed_api(shown="Bearer another") as server:
         assert (
-            AdminApi(f"http://127.0.0.1:{server.server_port}", 1.0).message_size_max(topic) is None
+            TopicAdmin(f"http://127.0.0.1:{server.server_port}", 1.0).message_size_max(topic)
+            is None
         )
 
 
 def test_what_cannot_be_asked_names_the_address():
     with pytest.raises(Unreachable, match=r"no admin API answers at http://127\.0\.0\.1:1"):
-        AdminApi("http://127.0.0.1:1", 0.1).deduplicates("t")
+        TopicAdmin("http://127.0.0.1:1", 0.1).deduplicates("t")
 
 
 def test_a_refusal_is_shown(broker):
     with pytest.raises(MagnetarError, match=r"404 Not Found.*"):
-        AdminApi(broker.web_url, 10.0).deduplicates("there-is-no-such-topic")
+        TopicAdmin(broker.web_url, 10.0).deduplicates("there-is-no-such-topic")
 
 
 class Closed(BaseHTTPRequestHandler):
@@ -129,10 +130,10 @@ def test_it_is_asked_with_the_clients_credentials(plugin, parameters, shown):
         with pytest.raises(
             MagnetarError, match=r"401 Unauthorized.*pulsar\.client\.authPluginClassName"
         ):
-            AdminApi(url, 1.0).deduplicates("t")
+            TopicAdmin(url, 1.0).deduplicates("t")
         credentials = settings(authPluginClassName=plugin, authParams=parameters)
-        assert AdminApi(url, 1.0, client=credentials).deduplicates("t")
-        assert "secret" not in repr(AdminApi(url, 1.0, client=credentials))
+        assert TopicAdmin(url, 1.0, client=credentials).deduplicates("t")
+        assert "secret" not in repr(TopicAdmin(url, 1.0, client=credentials))
 
 
 def test_its_certificate_is_checked_as_the_client_is_told(tmp_path):
@@ -143,14 +144,14 @@ def test_its_certificate_is_checked_as_the_client_is_told(tmp_path):
         server.socket = context.wrap_socket(server.socket, server_side=True)
         url = f"https://localhost:{server.server_port}"
         with pytest.raises(NotAllowed, match="its certificate is not trusted"):
-            AdminApi(url, 5.0).deduplicates("t")
+            TopicAdmin(url, 5.0).deduplicates("t")
         trust = settings(tlsTrustCertsFilePath=authority.file)
-        assert AdminApi(url, 5.0, client=trust).deduplicates("t")
+        assert TopicAdmin(url, 5.0, client=trust).deduplicates("t")
 
 
 def test_a_broker_that_is_away_is_waited_for_as_long_as_is_said():
     with closed_api(shown=None, away=3) as server:
         url = f"http://127.0.0.1:{server.server_port}"
         with pytest.raises(NotReady, match="503"):
-            AdminApi(url, 0.01).deduplicates("t")
-        assert AdminApi(url, 0.01, retry_forever=True).deduplicates("t")
+            TopicAdmin(url, 0.01).deduplicates("t")
+        assert TopicAdmin(url, 0.01, retry_forever=True).deduplicates("t")

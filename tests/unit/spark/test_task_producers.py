@@ -8,7 +8,7 @@ from support.admin import ask
 from magnetar.client import blocking
 from magnetar.errors import MessageTooLarge, NotAllowed, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark.admin import AdminApi
+from magnetar.spark.admin import TopicAdmin
 from magnetar.spark.rows import Rows
 from magnetar.spark.task_producers import RUN_BYTES_MAX, TaskProducers, TaskWrite
 from magnetar.spark.write_options import IdempotentWrite
@@ -37,7 +37,7 @@ def send(producers, topic, values):
 @pytest.fixture
 def write(broker, client, topic):
     def write(rows, *, version=0, client=client):
-        admin = AdminApi(broker.web_url, 10.0)
+        admin = TopicAdmin(broker.web_url, 10.0)
         once = TaskWrite(IdempotentWrite("q", version), admin.deduplicates, admin.message_size_max)
         with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
             for part in rows:

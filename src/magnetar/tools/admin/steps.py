@@ -258,7 +258,7 @@ def list_clusters(call: Call) -> list[str]:
 
 def cluster_data(call: Call) -> Any:
     file = call.given.get("cluster_config_file")
-    return call.send({**({} if file is None else _yaml(file)), **call.keys})
+    return call.send({**({} if file is None else read_yaml(file)), **call.keys})
 
 
 def delete_cluster(call: Call) -> Any:
@@ -306,21 +306,22 @@ def download_package(call: Call) -> str:
     return f"Downloaded {call.given['path']}"
 
 
-def read_file(file: str | Path) -> bytes:
-    """Raises InvalidValue."""
+def read_file(file: str | Path, option: str = "") -> bytes:
+    """What a file has that ``option`` names, with a space behind. Raises InvalidValue."""
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror}") from error
+        raise InvalidValue(f"cannot read {option}{file}: {error.strerror}") from error
 
 
-def _yaml(file: str) -> dict[str, Any]:
+def read_yaml(file: str | Path, option: str = "") -> dict[str, Any]:
+    """The keys and values of a file, as ``read_file``. Raises InvalidValue."""
     import yaml  # noqa: PLC0415 - just here
 
     try:
-        found = yaml.safe_load(read_file(file))
+        found = yaml.safe_load(read_file(file, option))
     except yaml.YAMLError as error:
-        raise InvalidValue(f"{file} is no YAML: {error}") from error
+        raise InvalidValue(f"{option}{file} is no YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict):
-        raise InvalidValue(f"{file} has no keys")
+        raise InvalidValue(f"{option}{file} has no keys")
     return found

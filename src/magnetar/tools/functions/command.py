@@ -11,6 +11,7 @@ import click
 from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check
+from magnetar.tools.admin.steps import read_file
 from magnetar.tools.connection import Connection, admin_options
 from magnetar.tools.functions.api import FunctionsApi
 from magnetar.tools.functions.localrun import localrun
@@ -168,7 +169,7 @@ def trigger(
     """
     if (trigger_value is None) == (trigger_file is None):
         raise click.UsageError("give either --trigger-value or --trigger-file")
-    data = (trigger_value or "").encode() if trigger_file is None else _content(trigger_file)
+    data = (trigger_value or "").encode() if trigger_file is None else read_file(trigger_file)
     _write(FunctionsApi(connection.api()).trigger(fqfn_of(**name), data, topic))
 
 
@@ -254,7 +255,7 @@ def putstate(
     elif key is not None and value is not None:
         state = {"key": key, "stringValue": value}
     elif key is not None and value_file is not None:
-        state = {"key": key, "byteValue": base64.b64encode(_content(value_file)).decode()}
+        state = {"key": key, "byteValue": base64.b64encode(read_file(value_file)).decode()}
     else:
         raise click.UsageError("give --state, or --key and --value or --value-file")
     FunctionsApi(connection.api()).put_state(fqfn_of(**name), state)
@@ -313,13 +314,6 @@ def _state(text: str) -> dict[str, Any]:
     if not isinstance(state, dict) or not isinstance(state.get("key"), str):
         raise click.UsageError("--state has no key")
     return state
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror}") from error
 
 
 def _write(data: bytes) -> None:

@@ -8,77 +8,21 @@ from typing import Any, Final
 import click
 
 from magnetar.errors import InvalidValue
-from magnetar.tools.connection import (
-    NAMES,
-    SERVICE_URL,
-    WEB_SERVICE_URL,
-    Connection,
-    connection_of,
-)
+from magnetar.tools.connection import NAMES, Connection, connection_of, connection_parameters
 from magnetar.tools.functions.options import configured
 from magnetar.tools.functions.run import checked
-from magnetar.tools.groups import with_options
+from magnetar.tools.groups import given_as, with_options
 
-_CONNECTION: Final = (
-    click.option(
-        "--broker-service-url",
-        "--brokerServiceUrl",
-        "--url",
-        "service_url",
-        metavar="URL",
-        help=f"The broker. [PULSAR_SERVICE_URL, {SERVICE_URL}]",
-    ),
-    click.option(
-        "--web-service-url",
-        "--admin-url",
-        "admin_url",
-        metavar="URL",
-        help=f"Its admin API. [PULSAR_ADMIN_URL, {WEB_SERVICE_URL}]",
-    ),
-    click.option(
-        "--client-auth-plugin",
-        "--clientAuthPlugin",
-        "--auth-plugin",
-        "auth_plugin",
-        metavar="NAME",
-        help="token, basic, tls or oauth2, or the name of Java's class: the function's role.",
-    ),
-    click.option(
-        "--client-auth-params",
-        "--clientAuthParams",
-        "--auth-params",
-        "auth_params",
-        metavar="TEXT",
-        help="What it takes: token:..., file:///..., JSON.",
-    ),
-    click.option(
-        "--use-tls", "--use_tls", is_flag=True, help="Connect over TLS; pulsar+ssl:// says so, too."
-    ),
-    click.option(
-        "--tls-allow-insecure",
-        "--tls_allow_insecure",
-        is_flag=True,
-        default=None,
-        help="Take any certificate: no protection from a false broker.",
-    ),
-    click.option(
-        "--hostname-verification-enabled/--tls-disable-hostname-verification",
-        "--hostname_verification_enabled",
-        "tls_verify_hostname",
-        default=None,
-        help="Whether the certificate has to be for the host's name. [it has]",
-    ),
-    click.option(
-        "--tls-trust-cert-path",
-        "--tls_trust_cert_path",
-        "tls_trust_cert_path",
-        metavar="FILE",
-        help="PEM: the certificates to trust.",
-    ),
-    click.option("--tls-certificate-file", metavar="FILE", help="PEM: its own, for mutual TLS."),
-    click.option("--tls-key-file", metavar="FILE", help="PEM: its key."),
-    click.option("--client-conf", metavar="FILE", help="A client.conf. [PULSAR_CLIENT_CONF]"),
-)
+_NAMES_HERE: Final[Mapping[str, str]] = {
+    "service_url": "--broker-service-url --brokerServiceUrl",
+    "admin_url": "--web-service-url",
+    "auth_plugin": "--client-auth-plugin --clientAuthPlugin",
+    "auth_params": "--client-auth-params --clientAuthParams",
+    "tls_allow_insecure": "--tls_allow_insecure",
+    "tls_verify_hostname": "--hostname-verification-enabled --hostname_verification_enabled",
+    "tls_trust_cert_path": "--tls_trust_cert_path",
+}
+"""What pulsar-admin calls here the options of a connection, which keep their other names."""
 _REFUSED: Final[Mapping[str, str]] = {
     "--instance-id-offset": "instances are numbered from 0",
     "--runtime": "instances are threads of this process",
@@ -93,8 +37,16 @@ _OLDER: Final = {
 }
 
 
+def _named_as_here(option: click.Parameter) -> click.Parameter:
+    option.opts = [*_NAMES_HERE.get(str(option.name), "").split(), *option.opts]
+    return option
+
+
 _connected = with_options(
-    *_CONNECTION,
+    *(given_as(_named_as_here(option)) for option in connection_parameters(broker=True)),
+    click.option(
+        "--use-tls", "--use_tls", is_flag=True, help="Connect over TLS; pulsar+ssl:// says so, too."
+    ),
     *(
         click.option(name, *filter(None, [_OLDER.get(name)]), help=f"Not done: {why}.")
         for name, why in _REFUSED.items()

@@ -6,9 +6,10 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from magnetar.errors import InvalidValue, MagnetarError, NotReady
+from magnetar.errors import MagnetarError
 from magnetar.functions.config import PUBLIC
 from magnetar.tools.admin.command import parameter
+from magnetar.tools.admin.steps import read_yaml
 from magnetar.tools.admin.table import options
 from magnetar.tools.groups import given_as, with_options
 
@@ -77,7 +78,7 @@ def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises UsageError, InvalidValue.
     """
     file = given["function_config_file"]
-    whole = {} if file is None else _read(file)
+    whole = {} if file is None else read_yaml(file, "--function-config-file ")
     if given["fqfn"] is not None and (given["tenant"] or given["namespace"] or given["name"]):
         raise click.UsageError("say either --fqfn or --tenant, --namespace and --name")
     said: dict[str, Any] = {key: given[key] for key in ("fqfn", "tenant", "namespace", "name")}
@@ -89,24 +90,6 @@ def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
     if file is not None and isinstance(whole.get("py"), str):
         whole["py"] = _beside(file, whole["py"])
     return whole
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        import yaml  # noqa: PLC0415 - of the extra spark, as all that runs functions
-    except ModuleNotFoundError as error:
-        raise NotReady("YAML is read with Magnetar's extra spark: docs/install.md") from error
-    try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise InvalidValue(f"cannot read --function-config-file {file}: {why}") from error
-    except yaml.YAMLError as error:
-        at = " ".join(str(error).split())
-        raise InvalidValue(f"--function-config-file {file} is no YAML: {at}") from error
-    if not isinstance(found, dict):
-        raise InvalidValue(f"--function-config-file {file} has no keys: see docs/functions.md")
-    return found
 
 
 def _beside(file: Path, py: str) -> str:
