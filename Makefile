@@ -35,7 +35,7 @@ test-fast: $(READY)  ## under a minute: unit, contract, scenarios, architecture,
 
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
 	@if $(PY) -m bench.pulsar_standalone; then \
-		MAGNETAR_WITH_PULSAR=1 $(PY) -m pytest $(if $(findstring tests/,$(ARGS)),,tests/client) $(ARGS); fi
+		MAGNETAR_WITH_PULSAR=1 $(PY) -m pytest $(if $(findstring tests/,$(ARGS)),,tests/client tests/transactions) $(ARGS); fi
 
 pulsar-admin: $(READY)  ## Apache Pulsar's own command line against our broker (Maven fetches it)
 	@if $(PY) -m bench.pulsar_admin; then $(PY) -m pytest tests/compatibility/test_pulsar_admin.py $(ARGS); fi

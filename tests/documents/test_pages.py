@@ -16,7 +16,7 @@ def to_follow(page):
 
 @pytest.mark.parametrize("page", [page for page in pages() if to_follow(page)])
 def test_a_reader_gets_through_the_page(page, tmp_path):
-    settings = {"advertisedAddress": "localhost"}
+    settings = {"advertisedAddress": "localhost", "transactionCoordinatorEnabled": "true"}
     with BrokerThread(tmp_path / "broker", settings=settings) as broker:
         reader = Reader(tmp_path, broker)
         for snippet in to_follow(page):

@@ -169,23 +169,31 @@ class DispatchLoop:
         if cumulative:
             self._start_again()
             return
-        held = self._held_by_anyone
-        self._aborted = sorted(
-            {
-                position
-                for ledger_id, entry_ids in entries.items()
-                for position in map(Position, repeat(ledger_id), entry_ids)
-                # What lies further on is read in its turn.
-                if position < self._reader.read_position and not held(position)
-            }.union(self._aborted)
-        )
+        found = {
+            position
+            for ledger_id, entry_ids in entries.items()
+            for position in map(Position, repeat(ledger_id), entry_ids)
+            # What lies further on is read in its turn.
+            if position < self._reader.read_position
+        }
+        holders = {position: holder for position in found if (holder := self._holder_of(position))}
+        self._aborted = sorted(found.difference(holders).union(self._aborted))
+        for position, holder in holders.items():
+            self.redeliver(holder, [position])
         self.wake()
 
-    def _held_by_anyone(self, position: Position) -> bool:
-        """Whether a consumer has other messages of a batch: it is delivered when that gives up."""
+    def _holder_of(self, position: Position) -> Consumer | None:
+        """The consumer that has other messages of a batch, which comes again as a whole."""
         table = self._table
-        return table is not None and any(
-            table.entry_held_since(each, position) is not None for each in self.strategy.receivers
+        if table is None:
+            return None
+        return next(
+            (
+                each
+                for each in self.strategy.receivers
+                if table.entry_held_since(each, position) is not None
+            ),
+            None,
         )
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
