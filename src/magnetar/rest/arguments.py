@@ -171,7 +171,7 @@ def boolean(request: Request) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CursorPosition:
     """A message in a topic, whether to go behind it, and properties for the subscription."""
 
     message: MessageId
@@ -179,7 +179,7 @@ class Place:
     properties: dict[str, str] = field(default_factory=dict)
 
 
-def place(request: Request) -> Place | None:
+def position(request: Request) -> CursorPosition | None:
     """A body that is ``"earliest"``, ``"latest"`` or a message id; None for an empty one."""
     value = body(request)
     if value is None:
@@ -190,14 +190,14 @@ def place(request: Request) -> Place | None:
                 400,
                 f"Invalid value {value} for the position. Allowed values are [latest, earliest]",
             )
-        return Place(_ENDS[value])
+        return CursorPosition(_ENDS[value])
     if not isinstance(value, dict):
         raise Rejection(400, f"A message id is an object, not {json.dumps(value)[:200]}")
     ledger, entry = (_id_part(value, name, 0, 64) for name in ("ledgerId", "entryId"))
     partition, batch = (_id_part(value, name, -1, 32) for name in ("partitionIndex", "batchIndex"))
     excluded = bool(read(jackson.truth, value.get("excluded"), "excluded"))
     properties = string_map(value.get("properties"), "properties") or {}
-    return Place(MessageId(ledger, entry, partition, batch), excluded, properties)
+    return CursorPosition(MessageId(ledger, entry, partition, batch), excluded, properties)
 
 
 def _id_part(sent: dict[str, Any], name: str, default: int, bits: int) -> int:
@@ -208,8 +208,8 @@ def _id_part(sent: dict[str, Any], name: str, default: int, bits: int) -> int:
     return found
 
 
-def place_to_go(request: Request) -> Place:
-    """Like ``place``, but an empty body or half a message id is refused."""
+def required_position(request: Request) -> CursorPosition:
+    """Like ``position``, but an empty body or half a message id is refused."""
     value = body(request)
     if value is None or (isinstance(value, dict) and not {"ledgerId", "entryId"} <= value.keys()):
         raise Rejection(
@@ -217,7 +217,7 @@ def place_to_go(request: Request) -> Place:
             'Say where to, in the body of the request: "earliest", "latest", or a message id with '
             "its ledgerId and entryId",
         )
-    found = place(request)
+    found = position(request)
     assert found is not None, "there is a body"
     return found
 

@@ -3,7 +3,7 @@ import pytest
 from magnetar.model.names import NamespaceName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.rest import arguments
-from magnetar.rest.arguments import Place
+from magnetar.rest.arguments import CursorPosition
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request
 
@@ -92,7 +92,7 @@ def test_a_path_with_words_for_a_number_does_not_exist():
 def test_a_body_may_be_left_out(body):
     assert arguments.body(carrying(body)) is None
     assert arguments.json_object(carrying(body)) is None
-    assert arguments.place(carrying(body)) is None
+    assert arguments.position(carrying(body)) is None
 
 
 @pytest.mark.parametrize("body", [b"{bad", b'{"a":', b"abc", b"\xff"])
@@ -128,25 +128,28 @@ def test_a_number_left_out_is_answered_as_pulsar_does():
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b'"earliest"', Place(EARLIEST_MESSAGE)),
-        (b'"latest"', Place(LATEST_MESSAGE)),
-        (b'{"ledgerId": 20, "entryId": 3, "partitionIndex": -1}', Place(MessageId(20, 3))),
-        (b'{"ledgerId": "20", "entryId": "3"}', Place(MessageId(20, 3))),
-        (b'{"ledgerId": -1, "entryId": -1}', Place(EARLIEST_MESSAGE)),
+        (b'"earliest"', CursorPosition(EARLIEST_MESSAGE)),
+        (b'"latest"', CursorPosition(LATEST_MESSAGE)),
+        (b'{"ledgerId": 20, "entryId": 3, "partitionIndex": -1}', CursorPosition(MessageId(20, 3))),
+        (b'{"ledgerId": "20", "entryId": "3"}', CursorPosition(MessageId(20, 3))),
+        (b'{"ledgerId": -1, "entryId": -1}', CursorPosition(EARLIEST_MESSAGE)),
         (
             b'{"ledgerId": 1, "entryId": 2, "partitionIndex": 3, "batchIndex": 4}',
-            Place(MessageId(1, 2, 3, 4)),
+            CursorPosition(MessageId(1, 2, 3, 4)),
         ),
         (
             b'{"ledgerId": 1, "entryId": 2, "excluded": true, "properties": {"k": "v"}}',
-            Place(MessageId(1, 2), excluded=True, properties={"k": "v"}),
+            CursorPosition(MessageId(1, 2), excluded=True, properties={"k": "v"}),
         ),
-        (b'{"ledgerId": 1, "entryId": 2, "isExcluded": true, "z": 1}', Place(MessageId(1, 2))),
-        (b'{"messageId": {"ledgerId": -1}}', Place(MessageId(0, 0))),
+        (
+            b'{"ledgerId": 1, "entryId": 2, "isExcluded": true, "z": 1}',
+            CursorPosition(MessageId(1, 2)),
+        ),
+        (b'{"messageId": {"ledgerId": -1}}', CursorPosition(MessageId(0, 0))),
     ],
 )
 def test_a_place_is_an_end_or_a_message_id(body, expected):
-    assert arguments.place(carrying(body)) == expected
+    assert arguments.position(carrying(body)) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,13 +168,13 @@ def test_a_place_is_an_end_or_a_message_id(body, expected):
 )
 def test_other_json_is_no_place(body):
     with pytest.raises(Rejection):
-        arguments.place(carrying(body))
+        arguments.position(carrying(body))
 
 
 @pytest.mark.parametrize("body", [b"", b"null", b"{}", b'{"ledgerId": 1}', b'{"messageId": {}}'])
 def test_where_to_go_is_not_left_to_a_default(body):
     with pytest.raises(Rejection, match="Say where to") as refused:
-        arguments.place_to_go(carrying(body))
+        arguments.required_position(carrying(body))
     assert refused.value.status == 400
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from magnetar.broker.admin.overview import Look, Overview, Sight
+from magnetar.broker.admin.overview import Overview, Sight, Snapshot
 from magnetar.broker.admin.rates import RateBook
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
@@ -42,10 +42,10 @@ TopicShown = Callable[[float], Awaitable[dict[str, Any]]]
 
 
 @dataclass(slots=True)
-class Tick:
+class Changes:
     """The changes found in one look."""
 
-    look: Look
+    look: Snapshot
     topics: dict[TopicName, bytes] = field(default_factory=dict)  # Each an event.
     overviews: dict[Sight, bytes] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class Events:
         self._watched: dict[TopicName, list[TopicShown]] = {}  # For each listener.
         self._listeners: Counter[str | None] = Counter()  # Of each role.
         self._somebody_listens = asyncio.Event()
-        self._next: asyncio.Future[Tick] | None = None
+        self._next: asyncio.Future[Changes] | None = None
 
     def __len__(self) -> int:
         return self._listeners.total()
@@ -108,13 +108,13 @@ class Events:
         if not self._listeners:
             self._somebody_listens.clear()
 
-    async def tick(self) -> Tick:
+    async def tick(self) -> Changes:
         """The next look; all who wait get the same."""
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         return await asyncio.shield(self._next)
 
-    def overview(self, tick: Tick, sight: Sight) -> bytes:
+    def overview(self, tick: Changes, sight: Sight) -> bytes:
         """The event with an overview, made once for all who see the same."""
         event = tick.overviews.get(sight)
         if event is None:
@@ -138,8 +138,8 @@ class Events:
             worked = self._clock.now() - began
             await self._clock.sleep(max(TICK_S, worked * PAUSE_PER_WORK))
 
-    async def _look(self) -> Tick:
-        tick = Tick(await self._overview.look())
+    async def _look(self) -> Changes:
+        tick = Changes(await self._overview.look())
         for topic, (topic_shown, *_) in list(self._watched.items()):
             try:
                 shown = {"topic": str(topic), "stats": await topic_shown(tick.look.at)}
@@ -193,7 +193,7 @@ class Listener(AsyncIterator[bytes]):
             self._closed = True
             self._events.unsubscribed(self._topic, self._role)
 
-    def _told(self, tick: Tick) -> bytes:
+    def _told(self, tick: Changes) -> bytes:
         told = self._events.overview(tick, self._sight)
         return told if self._topic is None else told + tick.topics.get(self._topic, b"")
 

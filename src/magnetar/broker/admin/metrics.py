@@ -17,9 +17,9 @@ from magnetar.broker.admin.rates import (
     THE_COMPACTION,
     THE_TOPIC,
     TopicRates,
-    consumer_part,
-    publisher_part,
-    subscription_part,
+    consumer_key,
+    publisher_key,
+    subscription_key,
 )
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, added
@@ -105,7 +105,7 @@ class _Scrape:
         settings, topic_name = self._admin.broker.metrics, str(name)
         stats, rates = topic_stats(topic), self._rates.of(topic_name)
         published = rates.get(THE_TOPIC, NO_RATES)
-        delivered = [rates.get(subscription_part(its), NO_RATES) for its in stats.subscriptions]
+        delivered = [rates.get(subscription_key(its), NO_RATES) for its in stats.subscriptions]
         written = self._rates.written(topic_name) or _NOTHING
         period_s, namespace = settings.interval_s, name.namespace
         summed = SUMMED.values(stats, published, delivered, written, period_s)
@@ -145,7 +145,7 @@ class _Scrape:
                 producer_name=producer.producer_name,
                 producer_id=str(producer.producer_id),
             )
-            self._add("producer", mine, rates.get(publisher_part(producer), NO_RATES))
+            self._add("producer", mine, rates.get(publisher_key(producer), NO_RATES))
 
     def _note_subscription(
         self, labels: str, name: str, stats: SubscriptionStats, rates: TopicRates
@@ -160,7 +160,7 @@ class _Scrape:
                 consumer_name=consumer.consumer_name,
                 consumer_id=str(consumer.consumer_id),
             )
-            its_rates = rates.get(consumer_part(name, consumer), NO_RATES)
+            its_rates = rates.get(consumer_key(name, consumer), NO_RATES)
             self._add("consumer", mine, consumer, its_rates)
 
     def _add(self, kind: str, labels: str, *known: Any) -> None:

@@ -9,10 +9,10 @@ from typing import Any, Final
 from magnetar.broker.admin.rates import (
     NO_RATES,
     THE_TOPIC,
-    Part,
+    RateKey,
     TopicRates,
-    publisher_part,
-    subscription_part,
+    publisher_key,
+    subscription_key,
 )
 from magnetar.model.stats import TopicStats
 
@@ -38,16 +38,16 @@ _NO_CURSOR: Final[Mapping[str, Any]] = {
 def with_drops(shown: dict[str, Any], stats: TopicStats, rates: TopicRates) -> dict[str, Any]:
     """What is shown of any topic, as it is shown of a non-persistent one."""
 
-    def drops(part: Part, counter: int) -> dict[str, float]:
+    def drops(part: RateKey, counter: int) -> dict[str, float]:
         return {"msgDropRate": rates.get(part, NO_RATES).dropped, "msgDropCounter": counter}
 
     shown = {**shown, **_NO_BACKLOG, **drops(THE_TOPIC, stats.dropped_counter)}
     shown.pop("deduplicationStatus", None)
     for publisher, its in zip(shown["publishers"], stats.publishers, strict=False):
-        publisher.update(drops(publisher_part(its), its.dropped_counter))
+        publisher.update(drops(publisher_key(its), its.dropped_counter))
     for name, subscription in shown["subscriptions"].items():
         counter = stats.subscriptions[name].dropped_counter
-        subscription.update(drops(subscription_part(name), counter))
+        subscription.update(drops(subscription_key(name), counter))
     return shown
 
 

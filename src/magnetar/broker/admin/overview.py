@@ -65,7 +65,7 @@ class NamespaceSums:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Snapshot:
     """A snapshot of the broker."""
 
     at: float  # By ``Clock.now``.
@@ -123,14 +123,14 @@ class Overview:
         self._health = health
         self._clock = clock
         self._totals: dict[TopicName, _Totals] = {}
-        self._last = Look(health.started_at, 0, 0.0, {}, [], None)
+        self._last = Snapshot(health.started_at, 0, 0.0, {}, [], None)
         self._counted_at: float | None = None
         now = clock.now()
         self._lag = _Windows(health.loop_lag, now)
         latency = health.sync_latency
         self._sync = None if latency is None else _Windows(latency, now)
 
-    async def look(self) -> Look:
+    async def look(self) -> Snapshot:
         """A look that is not older than ``FRESH_S``."""
         if self._last.time_ms and self._clock.now() - self._last.at < FRESH_S:
             return self._last
@@ -159,7 +159,7 @@ class Overview:
         said = self._sync.shown()
         return said["p50Ms"], said["p99Ms"]
 
-    def shown(self, look: Look, sight: Sight = None, **broker: Any) -> dict[str, Any]:
+    def shown(self, look: Snapshot, sight: Sight = None, **broker: Any) -> dict[str, Any]:
         """A look as JSON, as far as somebody sees; ``broker`` is shown with it.
 
         How the machine fares is shown to who sees everything.
@@ -193,7 +193,7 @@ class Overview:
             **(self._machine(look) if sight is None else {}),
         }
 
-    def _machine(self, look: Look) -> dict[str, Any]:
+    def _machine(self, look: Snapshot) -> dict[str, Any]:
         disk = look.disk
         return {
             "connections": self._health.connections.open,
@@ -215,7 +215,7 @@ class Overview:
                 await self._clock.sleep(PAUSE_S)
         return found
 
-    def _noted(self, found: _Found, namespaces: list[NamespaceName], disk: Disk | None) -> Look:
+    def _noted(self, found: _Found, namespaces: list[NamespaceName], disk: Disk | None) -> Snapshot:
         now = self._clock.now()
         elapsed = max(now - self._last.at, 1e-3)
         self._totals = found.totals
@@ -224,7 +224,7 @@ class Overview:
         self._lag.turn(now)
         if self._sync is not None:
             self._sync.turn(now)
-        return Look(now, self._clock.wall_ms(), elapsed, found.sums, namespaces, disk)
+        return Snapshot(now, self._clock.wall_ms(), elapsed, found.sums, namespaces, disk)
 
     async def _namespaces(self, known: list[NamespaceName]) -> list[NamespaceName]:
         """All of them; those that were known, where the metadata cannot be read."""

@@ -35,7 +35,7 @@ class Rates(NamedTuple):
         return self.size_bytes / self.messages if self.messages > 0 else 0.0
 
 
-class Part(NamedTuple):
+class RateKey(NamedTuple):
     """Whatever has rates: a topic, a publisher, a subscription or a consumer."""
 
     kind: str
@@ -45,23 +45,23 @@ class Part(NamedTuple):
     number: int = 0  # The id of the producer or consumer on its connection.
 
 
-THE_TOPIC: Final = Part("topic")
-THE_COMPACTION: Final = Part("compaction")  # What it read.
+THE_TOPIC: Final = RateKey("topic")
+THE_COMPACTION: Final = RateKey("compaction")  # What it read.
 NO_RATES: Final = Rates()
-TopicRates: TypeAlias = Mapping[Part, Rates]
+TopicRates: TypeAlias = Mapping[RateKey, Rates]
 _Totals: TypeAlias = tuple[int, ...]  # In the order of Rates.
 
 
-def publisher_part(stats: PublisherStats) -> Part:
-    return Part("publisher", "", stats.producer_name, stats.address, stats.producer_id)
+def publisher_key(stats: PublisherStats) -> RateKey:
+    return RateKey("publisher", "", stats.producer_name, stats.address, stats.producer_id)
 
 
-def subscription_part(name: str) -> Part:
-    return Part("subscription", name)
+def subscription_key(name: str) -> RateKey:
+    return RateKey("subscription", name)
 
 
-def consumer_part(subscription: str, stats: ConsumerStats) -> Part:
-    return Part("consumer", subscription, stats.consumer_name, stats.address, stats.consumer_id)
+def consumer_key(subscription: str, stats: ConsumerStats) -> RateKey:
+    return RateKey("consumer", subscription, stats.consumer_name, stats.address, stats.consumer_id)
 
 
 class RateBook:
@@ -89,7 +89,7 @@ class RateBook:
         if before is None:
             before = _Noted(now if since is None else since)
         elapsed, totals = now - before.at, dict(_totals(stats))
-        rates: dict[Part, Rates] = {}
+        rates: dict[RateKey, Rates] = {}
         if elapsed > 0:
             rates = {
                 part: _growth(before.totals.get(part), each, elapsed)
@@ -142,7 +142,7 @@ class _Noted:
     """The totals and rates of a topic at the last tick."""
 
     at: float
-    totals: Mapping[Part, _Totals] = field(default_factory=dict)
+    totals: Mapping[RateKey, _Totals] = field(default_factory=dict)
     rates: TopicRates = field(default_factory=dict)
     writes: WriteCounts | None = None
     written: WriteCounts | None = None
@@ -173,17 +173,17 @@ async def keep_rates(
         last = now
 
 
-def _totals(stats: TopicStats) -> Iterator[tuple[Part, _Totals]]:
+def _totals(stats: TopicStats) -> Iterator[tuple[RateKey, _Totals]]:
     """Every part of a snapshot, with its totals."""
     yield THE_TOPIC, _published(stats)
     if stats.compaction_read_bytes:
         yield THE_COMPACTION, (0, stats.compaction_read_bytes, 0, 0, 0, 0, 0)
     for publisher in stats.publishers:
-        yield publisher_part(publisher), _published(publisher)
+        yield publisher_key(publisher), _published(publisher)
     for name, subscription in stats.subscriptions.items():
-        yield subscription_part(name), _delivered(subscription)
+        yield subscription_key(name), _delivered(subscription)
         for consumer in subscription.consumers:
-            yield consumer_part(name, consumer), _delivered(consumer)
+            yield consumer_key(name, consumer), _delivered(consumer)
 
 
 def _published(stats: TopicStats | PublisherStats) -> _Totals:

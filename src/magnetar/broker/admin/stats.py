@@ -11,9 +11,9 @@ from magnetar.broker.admin.rates import (
     THE_TOPIC,
     Rates,
     TopicRates,
-    consumer_part,
-    publisher_part,
-    subscription_part,
+    consumer_key,
+    publisher_key,
+    subscription_key,
 )
 from magnetar.broker.admin.sums import total
 from magnetar.model.producers import ProducerAccessMode
@@ -46,7 +46,7 @@ _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class StatsOptions:
     """Which of a topic's stats are asked for."""
 
     backlog_size: bool = True
@@ -66,7 +66,7 @@ class Wanted:
     )
 
     @classmethod
-    def by(cls, request: Request, *, publishers: bool = True) -> "Wanted":
+    def by(cls, request: Request, *, publishers: bool = True) -> "StatsOptions":
         """What a request asks for; ``publishers``: whether anybody is shown them."""
         return cls(
             backlog_size=request.flag("subscriptionBacklogSize", default=True),
@@ -79,7 +79,7 @@ class Wanted:
 def topic_json(
     stats: TopicStats,
     rates: TopicRates,
-    wanted: Wanted,
+    wanted: StatsOptions,
     *,
     earliest: Earliest = NOT_ASKED,
     oldest: Oldest = NO_BACKLOG,
@@ -98,14 +98,14 @@ def example() -> dict[str, Any]:
         publishers=[PublisherStats(1, "p")],
         subscriptions={"{subscription}": SubscriptionStats(consumers=[ConsumerStats(1, "c")])},
     )
-    return topic_json(stats, {}, Wanted(), owner="")
+    return topic_json(stats, {}, StatsOptions(), owner="")
 
 
 def partitioned_json(
     partitions: Iterable[dict[str, Any]], *, metadata: Mapping[str, Any], persistent: bool = True
 ) -> dict[str, Any]:
     """The sum of a partitioned topic's partitions; the caller adds the partitions themselves."""
-    none = topic_json(TopicStats(), {}, Wanted(), owner="")
+    none = topic_json(TopicStats(), {}, StatsOptions(), owner="")
     shown = {**(none if persistent else with_drops(none, TopicStats(), {})), **total(partitions)}
     for key in ("deduplicationStatus", "ownerBroker"):
         shown.pop(key, None)
@@ -114,11 +114,11 @@ def partitioned_json(
 
 
 def _sum_json(
-    stats: TopicStats, rates: TopicRates, wanted: Wanted, earliest: Earliest, oldest: Oldest
+    stats: TopicStats, rates: TopicRates, wanted: StatsOptions, earliest: Earliest, oldest: Oldest
 ) -> dict[str, Any]:
     subscriptions = stats.subscriptions.values()
     published = rates.get(THE_TOPIC, NO_RATES)
-    delivered = [rates.get(subscription_part(name), NO_RATES) for name in stats.subscriptions]
+    delivered = [rates.get(subscription_key(name), NO_RATES) for name in stats.subscriptions]
     return {
         "msgRateIn": published.messages,
         "msgThroughputIn": published.size_bytes,
@@ -151,7 +151,7 @@ def _sum_json(
         "abortedTxnCount": stats.aborted_transactions,
         "committedTxnCount": stats.committed_transactions,
         "publishers": [
-            _publisher(each, rates.get(publisher_part(each), NO_RATES))
+            _publisher(each, rates.get(publisher_key(each), NO_RATES))
             for each in stats.publishers
             if wanted.publishers
         ],
@@ -195,10 +195,10 @@ def _publisher(stats: PublisherStats, rates: Rates) -> dict[str, Any]:
 
 
 def _subscription(
-    name: str, stats: SubscriptionStats, rates: TopicRates, wanted: Wanted, earliest_ms: int
+    name: str, stats: SubscriptionStats, rates: TopicRates, wanted: StatsOptions, earliest_ms: int
 ) -> dict[str, Any]:
     shown = {
-        **_delivered(stats, rates.get(subscription_part(name), NO_RATES)),
+        **_delivered(stats, rates.get(subscription_key(name), NO_RATES)),
         "msgBacklog": stats.backlog_entries,
         "backlogSize": stats.backlog_bytes if wanted.backlog_size else -1,
         "earliestMsgPublishTimeInBacklog": earliest_ms if wanted.earliest_in_backlog else 0,
@@ -211,7 +211,7 @@ def _subscription(
         "unackedMessages": stats.unacked_messages,
         "type": stats.type.printed if stats.type is not None else "None",
         "activeConsumerName": stats.active_consumer_name,
-        "msgRateExpired": rates.get(subscription_part(name), NO_RATES).expired,
+        "msgRateExpired": rates.get(subscription_key(name), NO_RATES).expired,
         "totalMsgExpired": stats.expired_counter,
         "lastExpireTimestamp": stats.last_expired_ms,
         "lastConsumedFlowTimestamp": stats.last_flow_ms,
@@ -219,7 +219,7 @@ def _subscription(
         "lastAckedTimestamp": stats.last_acked_ms,
         "lastMarkDeleteAdvancedTimestamp": stats.last_mark_moved_ms,
         "consumers": [
-            _consumer(each, rates.get(consumer_part(name, each), NO_RATES), stats.type)
+            _consumer(each, rates.get(consumer_key(name, each), NO_RATES), stats.type)
             for each in stats.consumers
             if wanted.consumers
         ],

@@ -258,12 +258,12 @@ class Ownership:
         note = paths.transfer(bundle)
         version = await self._metadata.put(note, self._codec.encode_owner(to), ephemeral=True)
 
-        async def take_back() -> None:
+        async def reclaim() -> None:
             await self._clock.sleep(TRANSFER_S_MAX)
             with suppress(VersionMismatch):
                 await self._metadata.delete(note, expected_version=version)
 
-        self._tasks.spawn(f"transfer {bundle}", take_back())
+        self._tasks.spawn(f"transfer {bundle}", reclaim())
 
     async def _next_owner(self, bundle: Bundle) -> BrokerAddress | None:
         """The broker that a bundle is handed to; None where it is handed to none."""

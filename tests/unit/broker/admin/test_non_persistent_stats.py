@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from magnetar.broker.admin.non_persistent_stats import internal_stats, with_drops
-from magnetar.broker.admin.rates import THE_TOPIC, Rates, publisher_part, subscription_part
-from magnetar.broker.admin.stats import Wanted, topic_json
+from magnetar.broker.admin.rates import THE_TOPIC, Rates, publisher_key, subscription_key
+from magnetar.broker.admin.stats import StatsOptions, topic_json
 from magnetar.model.stats import PublisherStats, SubscriptionStats, TopicStats
 
 GOLDEN = Path(__file__).parents[3] / "golden/admin/non-persistent-stats.json"
@@ -15,8 +15,8 @@ STATS = TopicStats(
 )
 RATES = {
     THE_TOPIC: Rates(dropped=0.7),
-    publisher_part(PUBLISHER): Rates(dropped=0.7),
-    subscription_part("s"): Rates(dropped=0.5),
+    publisher_key(PUBLISHER): Rates(dropped=0.7),
+    subscription_key("s"): Rates(dropped=0.5),
 }
 
 
@@ -25,14 +25,14 @@ def shown(wanted):
 
 
 def test_what_was_dropped_is_shown_at_every_level():
-    answer = shown(Wanted())
+    answer = shown(StatsOptions())
     levels = [answer, answer["publishers"][0], answer["subscriptions"]["s"]]
     assert [each["msgDropRate"] for each in levels] == [0.7, 0.7, 0.5]
     assert [each["msgDropCounter"] for each in levels] == [7, 7, 5]
 
 
 def test_there_is_no_backlog_to_limit_and_nothing_to_deduplicate():
-    answer = shown(Wanted(publishers=False))
+    answer = shown(StatsOptions(publishers=False))
     assert answer["backlogQuotaLimitSize"] == answer["oldestBacklogMessageAgeSeconds"] == 0
     assert "deduplicationStatus" not in answer
     assert answer["publishers"] == []
@@ -50,7 +50,7 @@ def test_every_key_of_pulsar_s_is_there():
 
     recorded = json.loads(GOLDEN.read_text())
     recorded["subscriptions"] = {"s": {**recorded["subscriptions"]["s1"], "consumers": []}}
-    assert not missing(recorded, shown(Wanted()))
+    assert not missing(recorded, shown(StatsOptions()))
 
 
 def test_internal_stats_have_no_log():

@@ -4,9 +4,9 @@ from magnetar.broker.admin.rates import (
     THE_TOPIC,
     RateBook,
     Rates,
-    consumer_part,
-    publisher_part,
-    subscription_part,
+    consumer_key,
+    publisher_key,
+    subscription_key,
 )
 from magnetar.model.counts import LogCounts, WriteCounts
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
@@ -40,7 +40,7 @@ def snapshot(published: int, delivered: int, *, consumer: int = 1) -> TopicStats
 
 
 def consumer_rates(book, stats):
-    return book.of("t").get(consumer_part("s", stats.subscriptions["s"].consumers[0]), NO_RATES)
+    return book.of("t").get(consumer_key("s", stats.subscriptions["s"].consumers[0]), NO_RATES)
 
 
 def test_a_rate_is_the_growth_between_two_ticks_per_second():
@@ -82,9 +82,9 @@ def test_every_part_of_a_topic_gets_its_rates():
     rates = book.of("t")
     assert rates == {
         THE_TOPIC: Rates(messages=10, size_bytes=1000),
-        publisher_part(stats.publishers[0]): Rates(messages=10, size_bytes=1000),
-        subscription_part("s"): Rates(20, 2000, redelivered=10, acknowledged=20),
-        consumer_part("s", stats.subscriptions["s"].consumers[0]): Rates(messages=20, chunks=2),
+        publisher_key(stats.publishers[0]): Rates(messages=10, size_bytes=1000),
+        subscription_key("s"): Rates(20, 2000, redelivered=10, acknowledged=20),
+        consumer_key("s", stats.subscriptions["s"].consumers[0]): Rates(messages=20, chunks=2),
     }
     assert rates[THE_TOPIC].average_size == 100
     assert NO_RATES.average_size == 0
@@ -102,7 +102,7 @@ def test_the_totals_of_a_new_topic_began_when_the_last_round_was():
     book = RateBook()
     book.tick("t", snapshot(600, 1200), now=60.0, since=0.0)
     assert book.of("t")[THE_TOPIC].messages == 10
-    assert book.of("t")[subscription_part("s")].messages == 20
+    assert book.of("t")[subscription_key("s")].messages == 20
 
 
 def test_who_left_is_forgotten():

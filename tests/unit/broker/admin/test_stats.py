@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from magnetar.broker.admin.rates import Rates, subscription_part
-from magnetar.broker.admin.stats import Wanted, instant, partitioned_json, topic_json
+from magnetar.broker.admin.rates import Rates, subscription_key
+from magnetar.broker.admin.stats import StatsOptions, instant, partitioned_json, topic_json
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.rest.exchange import Request
 
@@ -12,7 +12,7 @@ GOLDEN = json.loads((Path(__file__).parents[3] / "golden/admin/stats.json").read
 
 
 def test_numbers_keep_their_json_type():
-    shown = json.loads(json.dumps(topic_json(TopicStats(), {}, Wanted(), owner="h:1")))
+    shown = json.loads(json.dumps(topic_json(TopicStats(), {}, StatsOptions(), owner="h:1")))
     for key, value in shown.items():
         if key in GOLDEN:
             assert type(value) is type(GOLDEN[key]), key
@@ -21,23 +21,23 @@ def test_numbers_keep_their_json_type():
 @pytest.mark.parametrize(
     ("query", "wanted"),
     [
-        ({}, Wanted()),
-        ({"subscriptionBacklogSize": "false"}, Wanted(backlog_size=False)),
-        ({"getEarliestTimeInBacklog": "true"}, Wanted(earliest_in_backlog=True)),
+        ({}, StatsOptions()),
+        ({"subscriptionBacklogSize": "false"}, StatsOptions(backlog_size=False)),
+        ({"getEarliestTimeInBacklog": "true"}, StatsOptions(earliest_in_backlog=True)),
         (
             {"excludePublishers": "true", "excludeConsumers": "true"},
-            Wanted(True, False, False, False),
+            StatsOptions(True, False, False, False),
         ),
     ],
 )
 def test_what_is_wanted_is_read_from_the_query(query, wanted):
-    assert Wanted.by(Request("GET", "/", query=query)) == wanted
+    assert StatsOptions.by(Request("GET", "/", query=query)) == wanted
 
 
 def test_what_is_not_wanted_is_left_out():
     subscription = SubscriptionStats(backlog_bytes=7, consumers=[ConsumerStats(1, "c")])
     stats = TopicStats(publishers=[PublisherStats(1, "p")], subscriptions={"s": subscription})
-    nothing = Wanted(
+    nothing = StatsOptions(
         backlog_size=False, earliest_in_backlog=False, publishers=False, consumers=False
     )
     shown = topic_json(stats, {}, nothing, earliest={"s": 5}, owner="h:1")
@@ -57,8 +57,8 @@ def test_a_sum_names_its_partitions_and_no_owner():
 
 def test_rates_out_are_those_of_the_subscriptions():
     stats = TopicStats(subscriptions={name: SubscriptionStats() for name in "ab"})
-    rates = {subscription_part("a"): Rates(1.5, 15), subscription_part("b"): Rates(2.0, 20)}
-    shown = topic_json(stats, rates, Wanted(), owner="h:1")
+    rates = {subscription_key("a"): Rates(1.5, 15), subscription_key("b"): Rates(2.0, 20)}
+    shown = topic_json(stats, rates, StatsOptions(), owner="h:1")
     assert (shown["msgRateOut"], shown["msgThroughputOut"]) == (3.5, 35.0)
 
 

@@ -1,11 +1,11 @@
-from magnetar.broker.admin.stats import Wanted, topic_json
+from magnetar.broker.admin.stats import StatsOptions, topic_json
 from magnetar.broker.admin.sums import total
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
 
 def shown(stats):
-    return topic_json(stats, {}, Wanted(), owner="h:1")
+    return topic_json(stats, {}, StatsOptions(), owner="h:1")
 
 
 def partition(number: int):

@@ -62,7 +62,7 @@ async def test_a_reader_that_is_passed_over_says_so_once(logs, ledger, caplog):
     ledger.open_reader("still", EARLIEST)
     reading = ledger.open_reader("reading", EARLIEST)
 
-    async def passed_over():
+    async def skipped():
         """A ledger is deleted; the log lines that tell of it."""
         caplog.clear()
         await append(ledger, entries(10))
@@ -71,13 +71,13 @@ async def test_a_reader_that_is_passed_over_says_so_once(logs, ledger, caplog):
         return [each.getMessage().split(": ")[0] for each in caplog.records]
 
     said = f"cursor.skipped name={NAME} cursor="
-    assert await passed_over() == [
+    assert await skipped() == [
         f"{said}still from=0:0 to=0:10",
         f"{said}reading from=0:0 to=0:10",
     ]
     await append(ledger, entries(10))
     assert len(await drain(reading)) == 10
-    assert await passed_over() == [f"{said}reading from=1:10 to=1:20"], "the other has not moved"
+    assert await skipped() == [f"{said}reading from=1:10 to=1:20"], "the other has not moved"
 
 
 async def test_without_cursors_only_the_current_ledger_stays(logs, small):

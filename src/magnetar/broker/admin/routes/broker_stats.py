@@ -6,7 +6,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.overview import TOPICS_PER_TURN, NamespaceSums
 from magnetar.broker.admin.routes.topic_stats import last_minute, topic_shown
 from magnetar.broker.admin.services import BrokerServices
-from magnetar.broker.admin.stats import Wanted
+from magnetar.broker.admin.stats import StatsOptions
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName
 from magnetar.rest.errors import Rejection
@@ -15,7 +15,7 @@ from magnetar.rest.long_answers import shown_in_turns
 from magnetar.rest.router import Route
 
 _ALLOCATORS: Final = ("default", "ml-cache")
-_WANTED: Final = Wanted(
+_WANTED: Final = StatsOptions(
     backlog_size=True, earliest_in_backlog=False, publishers=True, consumers=True
 )
 

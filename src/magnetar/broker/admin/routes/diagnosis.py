@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import Answers, OfPartitions, OfTopic, by_name
-from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
+from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_key
 from magnetar.broker.admin.routes.subscriptions import found_in
 from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.admin.topic_access import no_subscription
@@ -87,7 +87,7 @@ async def _facts(admin: TopicServices, topic: Topic, subscription: Subscription)
         now_ms=now_ms,
         oldest_age_s=age_s,
         rate_in=rates.get(THE_TOPIC, NO_RATES).messages,
-        rate_out=rates.get(subscription_part(subscription.name), NO_RATES).messages,
+        rate_out=rates.get(subscription_key(subscription.name), NO_RATES).messages,
         fenced=topic.fenced,
         terminated=stored is not None and stored.terminated_at is not None,
         unwritable=admin.health.write_error(),

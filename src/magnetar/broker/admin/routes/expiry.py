@@ -40,7 +40,7 @@ async def expire_all(admin: TopicServices, request: Request, topic: StoredTopic)
 
 async def expire_to_message(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Messages up to one, with it. ``excluded`` means the next one, too, as in Pulsar."""
-    at, subscription = arguments.place_to_go(request), found_in(topic, request)
+    at, subscription = arguments.required_position(request), found_in(topic, request)
     if not topic.upkeep.expire_to(subscription, at.message.position, excluded=at.excluded):
         raise Rejection(
             409,

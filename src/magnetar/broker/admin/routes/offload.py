@@ -57,7 +57,7 @@ _PULSARS: Final = {
 
 async def start(_admin: RecordServices, request: Request, topic: StoredTopic) -> Reply:
     """Offload the ledgers before that of a message."""
-    place = arguments.place_to_go(request)
+    place = arguments.required_position(request)
     try:
         topic.offloading().start(place.message.position)
     except NotAllowed as error:

@@ -11,7 +11,7 @@ from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.routes.rights import may_see
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
 from magnetar.broker.admin.services import BrokerServices
-from magnetar.broker.admin.stats import Wanted
+from magnetar.broker.admin.stats import StatsOptions
 from magnetar.errors import InvalidName
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import TopicStats
@@ -54,7 +54,7 @@ async def _live(admin: BrokerServices, topic: TopicName, now: float) -> dict[str
         rates.tick(str(name), stats, now)
         return rates.of(str(name))
 
-    wanted = Wanted(publishers=admin.of_topics.publishers)
+    wanted = StatsOptions(publishers=admin.of_topics.publishers)
     partitions = await admin.owners.partitions(topic)
     parts = {}
     for name in partitions or [topic]:

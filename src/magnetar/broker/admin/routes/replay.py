@@ -38,7 +38,7 @@ _FIELDS: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Found:
+class ReplayedTopic:
     """What comes again of one topic, or partition."""
 
     topic: TopicName
@@ -46,7 +46,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Search:
+class ReplaySearch:
     """What is looked for, and how far; the same for all partitions."""
 
     wanted: MessageFilter
@@ -67,14 +67,14 @@ async def replay(admin: MessageServices, request: Request) -> Reply:
     """
     sent, topic = read_body(request, _FIELDS), arguments.topic(request)
     name, dry_run = arguments.subscription(request), truth(sent, "dryRun")
-    search = Search(
+    search = ReplaySearch(
         wanted_of(sent),
         str(sent.get("from") or "earliest"),
         whole_number(sent, "count", COUNT, 1, ENTRIES_MAX),
         admin.clock.now() + SCANNED_S_MAX,
     )
     partitions = await _partitions(admin, topic, search)
-    found: list[Found] = []
+    found: list[ReplayedTopic] = []
     async with admin.messages.reading:
         for source in [topic] if partitions is None else partitions:
             stored = storing(await admin.owners.access.open(source))
@@ -84,7 +84,7 @@ async def replay(admin: MessageServices, request: Request) -> Reply:
             if not subscription.durable:
                 raise NotAllowed(f"Subscription {name} is a reader's, which goes back by itself")
             positions = await _positions(admin, stored, subscription, search)
-            found.append(Found(source, positions))
+            found.append(ReplayedTopic(source, positions))
             if not search.complete:
                 break
     if not found:
@@ -109,7 +109,7 @@ async def replay(admin: MessageServices, request: Request) -> Reply:
 
 
 async def _partitions(
-    admin: MessageServices, topic: TopicName, search: Search
+    admin: MessageServices, topic: TopicName, search: ReplaySearch
 ) -> list[TopicName] | None:
     """Those of a partitioned topic; None for any other. Raises Rejection, NotAllowed."""
     count = await admin.resources.partitions(topic)
@@ -128,7 +128,7 @@ async def _partitions(
 
 
 async def _positions(
-    admin: MessageServices, topic: StoredTopic, subscription: Subscription, search: Search
+    admin: MessageServices, topic: StoredTopic, subscription: Subscription, search: ReplaySearch
 ) -> list[Position]:
     """Look in one log for entries that have what is wanted."""
     log, found = topic.log, list[Position]()
@@ -153,7 +153,7 @@ async def _positions(
     return found
 
 
-async def replay_all(access: TopicAccess, name: str, found: list[Found]) -> None:
+async def replay_all(access: TopicAccess, name: str, found: list[ReplayedTopic]) -> None:
     """Let a subscription have what was found. Raises Rejection, which says of which partitions."""
     for index, each in enumerate(found):
         try:

@@ -12,13 +12,13 @@ from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
 from magnetar.model.position import LATEST_MESSAGE
 from magnetar.rest import arguments
-from magnetar.rest.arguments import Place
+from magnetar.rest.arguments import CursorPosition
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import FORCE, Handler, Query, Route, reads
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
-_AT_THE_END: Final = Place(LATEST_MESSAGE)
+_AT_THE_END: Final = CursorPosition(LATEST_MESSAGE)
 
 
 async def names(_admin: TopicServices, _request: Request, topic: Topic) -> Reply:
@@ -30,7 +30,7 @@ async def names(_admin: TopicServices, _request: Request, topic: Topic) -> Reply
 @reads(Query("replicated", "boolean"))
 async def create(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Create a subscription at the end of a topic, or where the body says."""
-    name, at = arguments.subscription(request), arguments.place(request) or _AT_THE_END
+    name, at = arguments.subscription(request), arguments.position(request) or _AT_THE_END
     if name in topic.subscriptions:
         raise AlreadyExists("Subscription already exists for topic")
     properties = at.properties
@@ -102,14 +102,14 @@ async def reset_to_time(_admin: TopicServices, request: Request, topic: StoredTo
 
 async def reset_to_message(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Reset to a message: its id, "earliest" or "latest"."""
-    at = arguments.place_to_go(request)
+    at = arguments.required_position(request)
     await topic.seek(found_in(topic, request), at.message.position, excluded=at.excluded)
     return done()
 
 
 async def analyze_backlog(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Count entries and messages of a backlog, by reading it. There are no filters."""
-    at = arguments.place(request)
+    at = arguments.position(request)
     start = None if at is None else at.message.position
     found = await topic.count_backlog(found_in(topic, request), start)
     return shown(

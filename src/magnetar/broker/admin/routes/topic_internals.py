@@ -45,7 +45,7 @@ def _infos(_request: Request, answers: Answers) -> Reply:
 
 async def backlog_size(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """About how many bytes a topic has from a message on."""
-    return shown(topic.log.size_from(arguments.place_to_go(request).message.position))
+    return shown(topic.log.size_from(arguments.required_position(request).message.position))
 
 
 async def backlog(admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:

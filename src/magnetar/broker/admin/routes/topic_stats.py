@@ -11,7 +11,7 @@ from magnetar.broker.admin.owners import Answers, ByPartitions, OfTopic, by_name
 from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import TopicServices
-from magnetar.broker.admin.stats import NO_BACKLOG, Oldest, Wanted
+from magnetar.broker.admin.stats import NO_BACKLOG, Oldest, StatsOptions
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import StorageError, TopicNotFound
@@ -27,13 +27,13 @@ RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
 """Finds the rates of a topic whose stats were just taken."""
 
 
-@reads(*Wanted.QUERY)
+@reads(*StatsOptions.QUERY)
 async def get(admin: TopicServices, request: Request, topic: Topic) -> Reply:
     """Show the counters, rates, producers, subscriptions and consumers of a topic."""
     return shown(await topic_shown(admin, topic, _wanted(admin, request), last_minute(admin)))
 
 
-@reads(*Wanted.QUERY, Query("perPartition", "boolean"))
+@reads(*StatsOptions.QUERY, Query("perPartition", "boolean"))
 async def get_partitioned(admin: TopicServices, request: Request, answers: Answers) -> Reply:
     """Show the sum of the stats of all partitions, and those of each."""
     each = request.flag("perPartition", default=True)
@@ -43,12 +43,12 @@ async def get_partitioned(admin: TopicServices, request: Request, answers: Answe
     )
 
 
-def _wanted(admin: TopicServices, request: Request) -> Wanted:
-    return Wanted.by(request, publishers=admin.publishers)
+def _wanted(admin: TopicServices, request: Request) -> StatsOptions:
+    return StatsOptions.by(request, publishers=admin.publishers)
 
 
 async def topic_shown(
-    admin: TopicServices, topic: Topic, wanted: Wanted, rates_of: RatesOf
+    admin: TopicServices, topic: Topic, wanted: StatsOptions, rates_of: RatesOf
 ) -> dict[str, Any]:
     """The stats of a topic, as JSON."""
     earliest = {}

@@ -42,7 +42,7 @@ class Heard(logging.Handler):
 
 
 @pytest.fixture
-def passed_over():
+def skipped():
     heard, root = Heard("cursor.skipped"), logging.getLogger("magnetar")
     root.addHandler(heard)
     yield heard
@@ -67,14 +67,14 @@ def entries_stored(broker):
         return json.load(answer)["numberOfEntries"]
 
 
-def test_a_reader_that_stands_still_does_not_hold_back_deletion(client, broker, passed_over):
+def test_a_reader_that_stands_still_does_not_hold_back_deletion(client, broker, skipped):
     consumer = client.subscribe(TOPIC, "s", initial_position=InitialPosition.Earliest)
     reader = client.create_reader(TOPIC, MessageId.earliest, receiver_queue_size=1)
     publish(client)
     for _ in range(COUNT):
         last = consumer.receive(5000)
     consumer.acknowledge_cumulative(last)
-    passed_over.wait()
+    skipped.wait()
     read = []
     while reader.has_message_available():
         read.append(int(reader.read_next(5000).data()))
@@ -83,15 +83,15 @@ def test_a_reader_that_stands_still_does_not_hold_back_deletion(client, broker, 
     held = [number for number in read if number < COUNT - stored]
     assert len(held) < ENTRIES_PER_LEDGER, "only what had been delivered comes from before"
     assert read[len(held) :] == list(range(COUNT - stored, COUNT))
-    assert len(passed_over.lines) == 1
+    assert len(skipped.lines) == 1
     for said in ("name=public/default/persistent/passed-over", "cursor=", "from=", "to="):
-        assert said in passed_over.lines[0]
+        assert said in skipped.lines[0]
 
 
-def test_a_topic_that_is_only_read_keeps_the_ledger_that_takes_entries(client, passed_over):
+def test_a_topic_that_is_only_read_keeps_the_ledger_that_takes_entries(client, skipped):
     reader = client.create_reader(TOPIC, MessageId.earliest, receiver_queue_size=1)
     producer = publish(client)
-    passed_over.wait()
+    skipped.wait()
     reader.seek(MessageId.latest)
     producer.send(b"more")
     assert reader.read_next(5000).data() == b"more"
