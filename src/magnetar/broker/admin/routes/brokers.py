@@ -1,8 +1,9 @@
-"""Brokers: their list, and the health of this one."""
+"""Brokers: their list, the health of this one, and its settings, some of which can be changed."""
 
 import asyncio
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBroker
@@ -99,6 +100,30 @@ async def check_backlogs(admin: BrokerServices, _: Request) -> Reply:
     return done()
 
 
+async def setting_names(admin: BrokerServices, _: Request) -> Reply:
+    return shown(admin.configuration.names)
+
+
+async def settings(admin: BrokerServices, _: Request) -> Reply:
+    return shown(await admin.configuration.values())
+
+
+async def runtime_settings(admin: BrokerServices, _: Request) -> Reply:
+    return shown(await admin.configuration.runtime())
+
+
+async def change_setting(admin: BrokerServices, request: Request) -> Reply:
+    name, value = (unquote(request.segments[each]) for each in ("name", "value"))
+    effective = await admin.configuration.change(name, value)
+    return done(() if effective else (name,), status=200)
+
+
+async def delete_setting(admin: BrokerServices, request: Request) -> Reply:
+    await admin.configuration.delete(unquote(request.segments["name"]))
+    return Reply(200)
+
+
+_SETTINGS = "/admin/v2/brokers/configuration"
 SERVICES: Final = BrokerServices
 ROUTES: Final = (
     Route("GET", "/admin/v2/brokers", names),
@@ -118,4 +143,9 @@ ROUTES: Final = (
     Route("GET", "/status.html", status, Access.PUBLIC, gives=ANY),
     Route("GET", "/admin/v2/brokers/ready", ready, Access.AUTHENTICATED, gives=ANY),
     Route("GET", "/admin/v2/brokers/version", version, Access.AUTHENTICATED, gives=ANY),
+    Route("GET", _SETTINGS, setting_names, Access.SUPERUSER),
+    Route("GET", f"{_SETTINGS}/values", settings, Access.SUPERUSER),
+    Route("GET", f"{_SETTINGS}/runtime", runtime_settings, Access.SUPERUSER),
+    Route("POST", f"{_SETTINGS}/{{name}}/{{value}}", change_setting, Access.SUPERUSER),
+    Route("DELETE", f"{_SETTINGS}/{{name}}", delete_setting, Access.SUPERUSER),
 )

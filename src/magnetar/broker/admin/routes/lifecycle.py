@@ -1,4 +1,4 @@
-"""The end of topics, and of what is in them: terminate, truncate, trim."""
+"""What an administrator does to a topic's log: ends it, empties it, compacts it."""
 
 import json
 from typing import Final
@@ -8,6 +8,7 @@ from magnetar.broker.admin.owners import Answers, ByPartitions, OfPartitions, Of
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.topics.topic import StoredTopic
+from magnetar.model.process_status import ProcessStatus
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown
@@ -48,8 +49,22 @@ async def trim(_admin: TopicServices, _request: Request, topic: StoredTopic) -> 
     return Reply(200)
 
 
-_ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+async def compact(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
+    """Compact a topic, or all partitions of one, though some may be at it already."""
+    topic.compact()
+    return done()
+
+
+async def compaction_status(_admin: TopicServices, _request: Request, topic: StoredTopic) -> Reply:
+    """How the last compaction went, since the topic was opened."""
+    compaction = topic.compaction
+    if compaction is None:
+        return shown({"status": ProcessStatus.NOT_RUN.value, "lastError": ""})
+    return shown({"status": compaction.status.value, "lastError": compaction.last_error})
+
+
 SERVICES: Final = TopicServices
+_ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 ROUTES: Final = tuple(
     Route(method, f"{_ONE}/{path}", handler, Access.TENANT_ADMIN, about)
     for method, path, handler, about in (
@@ -62,5 +77,7 @@ ROUTES: Final = tuple(
         ("POST", "terminate/partitions", terminate_partitions, ByPartitions("POST", "/terminate")),
         ("DELETE", "truncate", truncate, OfPartitions()),
         ("POST", "trim", trim, OfPartitions()),
+        ("PUT", "compaction", compact, OfPartitions()),
+        ("GET", "compaction", compaction_status, OfTopic()),
     )
 )

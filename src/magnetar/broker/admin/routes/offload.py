@@ -8,7 +8,14 @@ from typing import Any, Final, NamedTuple
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfTopic
 from magnetar.broker.admin.routes.namespaces import require_place
-from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
+from magnetar.broker.admin.routes.policy_scope import (
+    APPLIED,
+    NAMESPACE,
+    TOPICS,
+    PolicyScope,
+    routes_at,
+    set_own,
+)
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import RecordServices
 from magnetar.broker.settings.setting import MIB
@@ -121,10 +128,8 @@ async def change(scope: PolicyScope, admin: RecordServices, request: Request) ->
 
 
 async def remove(scope: PolicyScope, admin: RecordServices, request: Request) -> Reply:
-    await scope.own(admin, request)
     older = {each.name: None for each in _OLDER} if scope is NAMESPACE else {}
-    await scope.change(admin, request, offload=None, **older)
-    return done()
+    return await set_own(scope, admin, request, offload=None, **older)
 
 
 async def get_older(older: _Older, admin: RecordServices, request: Request) -> Reply:
@@ -158,13 +163,8 @@ def routes() -> Iterator[Route]:
     yield Route("PUT", one, start, Access.TENANT_ADMIN, OfTopic(), takes=(JSON,))
     yield Route("GET", one, show_status, Access.TENANT_ADMIN, OfTopic())
     for scope in (NAMESPACE, *TOPICS):
-        path = f"{scope.path}/offloadPolicies"
-        yield Route("GET", path, partial(get, scope), Access.TENANT_ADMIN, scope.about)
-        yield Route(
-            "POST", path, partial(change, scope), Access.TENANT_ADMIN, scope.about, takes=(JSON,)
-        )
-        removed = f"{scope.path}/removeOffloadPolicies" if scope is NAMESPACE else path
-        yield Route("DELETE", removed, partial(remove, scope), Access.TENANT_ADMIN, scope.about)
+        removed = {"DELETE": "removeOffloadPolicies"} if scope is NAMESPACE else {}
+        yield from routes_at(scope, "offloadPolicies", get, change, remove, **removed)
     for older in _OLDER:
         path = f"{NAMESPACE.path}/{older.path}"
         yield Route("GET", path, partial(get_older, older), Access.TENANT_ADMIN)

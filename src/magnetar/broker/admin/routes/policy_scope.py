@@ -1,7 +1,10 @@
 """Whose policies a request is about: a namespace's, or a topic's."""
 
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Any, Final, Protocol
 
+from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import AtOwner
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import RecordServices
@@ -11,8 +14,8 @@ from magnetar.model.policies import NO_POLICIES, Combined, Policies
 from magnetar.model.policy_rows import Level
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
-from magnetar.rest.exchange import Request
-from magnetar.rest.router import Query
+from magnetar.rest.exchange import JSON, Reply, Request, done
+from magnetar.rest.router import Query, Route
 
 
 class PolicyScope(Protocol):
@@ -36,6 +39,7 @@ class PolicyScope(Protocol):
 
 
 APPLIED: Final = Query("applied", "boolean")
+_Handler = Callable[..., Awaitable[Reply]]
 
 
 class NamespaceScope:
@@ -92,6 +96,30 @@ class TopicScope:
         ):
             raise TopicNotFound(f"Topic {topic} not found")
         return topic
+
+
+async def set_own(
+    scope: PolicyScope, admin: RecordServices, request: Request, **changed: Any
+) -> Reply:
+    """Set policies of what must be there, None to unset one. Raises as the scope does."""
+    await scope.own(admin, request)
+    await scope.change(admin, request, **changed)
+    return done()
+
+
+def routes_at(
+    scope: Any, path: str, get: _Handler, change: _Handler, remove: _Handler, **others: str
+) -> Iterator[Route]:
+    """Routes that show, set and remove a policy; ``others``: paths of GET or DELETE, if others."""
+    for method, handler in (("GET", get), ("POST", change), ("DELETE", remove)):
+        yield Route(
+            method,
+            f"{scope.path}/{others.get(method, path)}",
+            partial(handler, scope),
+            Access.TENANT_ADMIN,
+            scope.about,
+            takes=(JSON,) if method == "POST" else (),
+        )
 
 
 NAMESPACE: Final = NamespaceScope()

@@ -10,7 +10,14 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.routes.namespaces import check_here
-from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, TopicScope
+from magnetar.broker.admin.routes.policy_scope import (
+    APPLIED,
+    NAMESPACE,
+    TOPICS,
+    TopicScope,
+    routes_at,
+    set_own,
+)
 from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import InvalidName, NotAllowed
 from magnetar.model.names import TopicName
@@ -82,9 +89,7 @@ async def replicate_topic(scope: TopicScope, admin: RecordServices, request: Req
 
 
 async def remove_topic(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
-    await scope.own(admin, request)
-    await scope.change(admin, request, replication_clusters=None)
-    return done()
+    return await set_own(scope, admin, request, replication_clusters=None)
 
 
 def _clusters(request: Request) -> list[str]:
@@ -135,12 +140,7 @@ def _routes() -> Iterator[Route]:
     yield Route("GET", allowed, partial(of_namespace, "allowed_clusters"), Access.TENANT_ADMIN)
     yield Route("POST", allowed, allow_namespace, Access.TENANT_ADMIN, takes=(JSON,))
     for scope in TOPICS:
-        path = f"{scope.path}/replication"
-        yield Route("GET", path, partial(of_topic, scope), Access.TENANT_ADMIN)
-        yield Route(
-            "POST", path, partial(replicate_topic, scope), Access.TENANT_ADMIN, takes=(JSON,)
-        )
-        yield Route("DELETE", path, partial(remove_topic, scope), Access.TENANT_ADMIN)
+        yield from routes_at(scope, "replication", of_topic, replicate_topic, remove_topic)
     kept = TOPICS[0]  # Those that keep messages.
     path = f"{kept.path}/shadowTopics"
     yield Route("GET", path, partial(shadows, kept), Access.TENANT_ADMIN)
