@@ -47,6 +47,12 @@ MADE = {
     "add_subscriptions": lambda: requests.add_subscriptions(
         TxnId(0, 18), [("persistent://public/default/g-txn-ack", "s")], 5
     ),
+    "end_on_partition": lambda: requests.end_on_partition(
+        TxnId(0, 22), "persistent://public/default/g-txn-end-on", 0, 4, commit=True
+    ),
+    "end_on_subscription": lambda: requests.end_on_subscription(
+        TxnId(0, 23), "persistent://public/default/g-txn-end-on", "s", 0, 6, commit=True
+    ),
     "commit_transaction": lambda: requests.end_transaction(TxnId(0, 8), 10, commit=True),
     "abort_transaction": lambda: requests.end_transaction(TxnId(0, 9), 19, commit=False),
     "ack_in_transaction": lambda: requests.ack(

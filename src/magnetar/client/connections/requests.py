@@ -31,6 +31,10 @@ REQUEST_ID_OF: Final[Mapping[int, Callable[[object], int]]] = {
         "addSubscriptionToTxnResponse.request_id"
     ),
     BaseCommand.END_TXN_RESPONSE: attrgetter("endTxnResponse.request_id"),
+    BaseCommand.END_TXN_ON_PARTITION_RESPONSE: attrgetter("endTxnOnPartitionResponse.request_id"),
+    BaseCommand.END_TXN_ON_SUBSCRIPTION_RESPONSE: attrgetter(
+        "endTxnOnSubscriptionResponse.request_id"
+    ),
 }
 """The commands that answer a request, each whole: where it says of which."""
 

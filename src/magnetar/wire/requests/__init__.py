@@ -27,6 +27,8 @@ from .transaction import (
     add_partitions,
     add_subscriptions,
     connect_coordinator,
+    end_on_partition,
+    end_on_subscription,
     end_transaction,
     new_transaction,
 )

@@ -60,3 +60,44 @@ def end_transaction(txn: TxnId, request_id: int, *, commit: bool) -> bytes:
             txn_action=pb.TxnAction.COMMIT if commit else pb.TxnAction.ABORT,
         )
     )
+
+
+def end_on_partition(
+    txn: TxnId, topic: str, low_watermark: int, request_id: int, *, commit: bool
+) -> bytes:
+    """Tell the owner of a topic how a transaction ends that publishes there.
+
+    ``low_watermark``: the coordinator's transactions up to this number have ended; -1: none has.
+    """
+    return encode(
+        pb.CommandEndTxnOnPartition(
+            request_id=request_id,
+            txnid_most_bits=txn.most_bits,
+            txnid_least_bits=txn.least_bits,
+            topic=topic,
+            txn_action=pb.TxnAction.COMMIT if commit else pb.TxnAction.ABORT,
+            txnid_least_bits_of_low_watermark=low_watermark % 2**64,
+        )
+    )
+
+
+def end_on_subscription(
+    txn: TxnId,
+    topic: str,
+    subscription: str,
+    low_watermark: int,
+    request_id: int,
+    *,
+    commit: bool,
+) -> bytes:
+    """The same, to the owner of a topic in whose subscription it acknowledges."""
+    return encode(
+        pb.CommandEndTxnOnSubscription(
+            request_id=request_id,
+            txnid_most_bits=txn.most_bits,
+            txnid_least_bits=txn.least_bits,
+            subscription=pb.Subscription(topic=topic, subscription=subscription),
+            txn_action=pb.TxnAction.COMMIT if commit else pb.TxnAction.ABORT,
+            txnid_least_bits_of_low_watermark=low_watermark % 2**64,
+        )
+    )
