@@ -5,16 +5,25 @@ has asked already whether the role that it asks for may. What it passes on says 
 where it arrives or refused with ``MISDIRECTED``: no request goes in a circle.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, NotReady
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.names import TopicName
+from magnetar.model.txn_id import TxnId
 from magnetar.rest.exchange import WITHOUT_EFFECT, Reply, Request
+from magnetar.wire import requests
+from magnetar.wire.errors import from_code
+from magnetar.wire.frames import Frame
 
 if TYPE_CHECKING:  # Who has no peers does not pay for it.
+    from magnetar.client.config import ClientConfig
     from magnetar.client.connections.http_request import HttpRequests
+    from magnetar.client.connections.pool import ConnectionPool
 
 PASSED_ON: Final = "X-Magnetar-Passed-On"
 """The header of a request that a broker passed on; it names that broker."""
@@ -58,17 +67,86 @@ def requests_beside(*, timeout_s: float, answer_bytes: int) -> "HttpRequests":
 
 
 class Peers:
-    """Asks brokers."""
+    """Asks brokers: by their admin APIs, and in the commands of the protocol."""
 
-    def __init__(self, own: BrokerAddress, settings: Mapping[str, str], *, tls: bool) -> None:
+    def __init__(
+        self, own: BrokerAddress, settings: Mapping[str, str], clock: Clock, *, tls: bool
+    ) -> None:
         """``settings`` are a client's by Java's names: who this broker is, and whom it trusts."""
         self._own = own
         self._settings = settings
         self._by_tls = tls
+        self._clock = clock
         self._requests: HttpRequests | None = None
+        self._pool: ConnectionPool | None = None
+
+    async def close(self) -> None:
+        """Close the connections to brokers."""
+        if self._pool is not None:
+            await self._pool.close()
+
+    async def end_transaction(
+        self,
+        broker: BrokerAddress,
+        txn_id: TxnId,
+        topic: TopicName,
+        subscription: str | None,
+        low_watermark: int,
+        *,
+        commit: bool,
+    ) -> None:
+        """Tell the owner of a topic how a transaction ends there, or on a subscription of it.
+
+        Raises what it answers, and NotReady, ConnectionLost or TimedOut where it does not.
+        """
+
+        def build(request_id: int) -> bytes:
+            if subscription is None:
+                return requests.end_on_partition(
+                    txn_id, str(topic), low_watermark, request_id, commit=commit
+                )
+            return requests.end_on_subscription(
+                txn_id, str(topic), subscription, low_watermark, request_id, commit=commit
+            )
+
+        answer = (await self._send(broker, build)).command
+        said = (
+            answer.endTxnOnPartitionResponse
+            if subscription is None
+            else answer.endTxnOnSubscriptionResponse
+        )
+        if said.HasField("error"):
+            raise from_code(said.error, said.message)
+
+    async def _send(self, broker: BrokerAddress, build: Callable[[int], bytes]) -> Frame:
+        """What a broker answers to a command."""
+        from magnetar.client.connections.endpoint import Endpoint  # noqa: PLC0415
+
+        url = broker.service_url_tls if self._by_tls else broker.service_url
+        if not url:
+            kind = "with" if self._by_tls else "without"
+            raise NotReady(
+                f"The broker {broker.name} has no port {kind} TLS: set brokerClientTlsEnabled as "
+                "its ports are"
+            )
+        address = url.rpartition("//")[2]
+        self._pool = self._pool or self._new_pool()
+        connection = await self._pool.connect(Endpoint(address, address))
+        return await connection.request(build, ANSWER_TIMEOUT_S)
+
+    def _new_pool(self) -> "ConnectionPool":
+        from magnetar.client.connections.backoff import Backoff  # noqa: PLC0415 - as above
+        from magnetar.client.connections.cluster import Cluster  # noqa: PLC0415
+        from magnetar.client.connections.pool import ConnectionPool  # noqa: PLC0415
+
+        config = self._config()
+        backoff = partial(
+            Backoff, _first, first_s=config.backoff_first_s, max_s=config.backoff_max_s
+        )
+        return ConnectionPool(config, Cluster(config, backoff, _first), self._clock)
 
     async def ask(self, broker: BrokerAddress, request: Request) -> Reply:
-        """What a broker answers to a request. Raises NotReady where it does not answer."""
+        """What a broker's admin API answers to a request. Raises NotReady where it does not."""
         base = broker.web_url_tls if self._by_tls else broker.web_url
         if not base:
             kind = "with" if self._by_tls else "without"
@@ -90,21 +168,11 @@ class Peers:
         return answer
 
     def _opened(self) -> "HttpRequests":
-        from magnetar.client.authentication.plugins import authentication_of  # noqa: PLC0415
-        from magnetar.client.config import ClientConfig  # noqa: PLC0415 - as above
-        from magnetar.client.connections.credentials import Credentials  # noqa: PLC0415
+        from magnetar.client.connections.credentials import Credentials  # noqa: PLC0415 - as above
         from magnetar.client.connections.http_request import HttpRequests  # noqa: PLC0415
         from magnetar.client.connections.tls import Tls  # noqa: PLC0415
 
-        said = self._settings
-        plugin = said.get("authPluginClassName")
-        config = ClientConfig(
-            service_url="pulsar+ssl://localhost",  # Not connected to: settings are of use here.
-            authentication=authentication_of(plugin, said["authParams"]) if plugin else None,
-            tls_trust_certs_file=said.get("tlsTrustCertsFilePath"),
-            tls_certificate_file=said.get("tlsCertificateFilePath"),
-            tls_key_file=said.get("tlsKeyFilePath"),
-        )
+        config = self._config()
         return HttpRequests(
             Credentials(config.authentication),
             Tls(config) if self._by_tls else None,
@@ -113,3 +181,22 @@ class Peers:
             redirects=0,
             answer_bytes=ANSWER_SIZE_MAX,
         )
+
+    def _config(self) -> "ClientConfig":
+        from magnetar.client.authentication.plugins import authentication_of  # noqa: PLC0415
+        from magnetar.client.config import ClientConfig  # noqa: PLC0415 - as above
+
+        said = self._settings
+        plugin = said.get("authPluginClassName")
+        return ClientConfig(
+            # Not connected to: settings are of use here, and whether it is TLS.
+            service_url="pulsar+ssl://localhost" if self._by_tls else "pulsar://localhost",
+            authentication=authentication_of(plugin, said["authParams"]) if plugin else None,
+            tls_trust_certs_file=said.get("tlsTrustCertsFilePath"),
+            tls_certificate_file=said.get("tlsCertificateFilePath"),
+            tls_key_file=said.get("tlsKeyFilePath"),
+        )
+
+
+def _first() -> float:
+    return 0.0

@@ -154,7 +154,9 @@ def kind(value):
 def translated(exchange, ledgers, times):
     """The path and body of a request, with our ledgers and times where recorded ones are."""
     path = re.sub(
-        r"(?<=/ledger/)\d+", lambda m: str(ledgers.get(int(m[0]), m[0])), exchange["path"]
+        r"(?<=/ledger/)\d+|(?<=/sub-txn/)\d+(?=/\d{2,}|/0$|/0\?)",
+        lambda m: str(ledgers.get(int(m[0]), m[0])),
+        exchange["path"],
     )
     path = re.sub(r"(?<=/)\d{13}$", lambda m: str(times.get(int(m[0]), m[0])), path)
     sent = exchange.get("request_body")

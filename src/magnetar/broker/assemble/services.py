@@ -21,6 +21,7 @@ from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.transactions.coordinators import Coordinators
+from magnetar.broker.transactions.participants import TopicParticipants
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
@@ -82,13 +83,17 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     context.stack.callback(configuration.close)
     await configuration.load()
     ledgers = managed_ledgers(context, stores, health)
+    open_records = record_opener(ledgers)
     ownership = Ownership(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
     brokers = Brokers(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
     context.stack.callback(brokers.close)
     await brokers.register()
     context.stack.push_async_callback(brokers.unregister)
     files = {name: str(file) for name, file in config.tls.client_files.items() if config.tls.client}
-    peers = Peers(address, config.auth.client_settings | files, tls=config.tls.client)
+    peers = Peers(
+        address, config.auth.client_settings | files, context.clock, tls=config.tls.client
+    )
+    context.stack.push_async_callback(peers.close)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
@@ -102,7 +107,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         clock=context.clock,
         iteration=context.iteration,
         producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
-        open_records=record_opener(ledgers),
+        open_records=open_records,
         shared_rates=SharedRates(
             resource_groups,
             context.clock,
@@ -135,5 +140,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             policies,
             system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
         ),
-        coordinators=await open_coordinators(context, ledgers, resources, topics, lookup),
+        coordinators=await open_coordinators(
+            context, open_records, resources, topics, TopicParticipants(topics, lookup, peers)
+        ),
     )

@@ -1,40 +1,36 @@
 """The coordinators of transactions, where there are any."""
 
-from magnetar.broker.cluster.lookup import Lookup
+from collections.abc import Awaitable, Callable
+from typing import Final
+
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.resources import Resources
+from magnetar.broker.transactions.coordinator import Participants
 from magnetar.broker.transactions.coordinators import Coordinators
-from magnetar.broker.transactions.participants import TopicParticipants
 from magnetar.model.names import TopicName
-from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
-from magnetar.storage.metadata import paths
-from magnetar.storage.record_log import RecordLog, open_record_log
+from magnetar.storage.record_log import RecordLog
 
 from .build_context import BuildContext
 
-_CURSOR = "transaction.subscription"
+_CURSOR: Final = "transaction.subscription"
 
 
 async def open_coordinators(
     context: BuildContext,
-    ledgers: ManagedLedgerFactory,
+    open_records: Callable[[TopicName, str], Awaitable[RecordLog]],
     resources: Resources,
     topics: TopicRegistry,
-    lookup: Lookup,
+    participants: Participants,
 ) -> Coordinators | None:
     """What serves the coordinators; None where transactions are off."""
     settings = context.config.transactions
     if not settings.enabled:
         return None
-
-    async def open_log(name: TopicName) -> RecordLog:
-        return await open_record_log(ledgers, paths.managed_ledger_name(name), cursor_name=_CURSOR)
-
     coordinators = Coordinators(
         resources=resources,
         ownership=topics.ownership,
-        open_log=open_log,
-        participants=TopicParticipants(topics, lookup),
+        open_log=lambda name: open_records(name, _CURSOR),
+        participants=participants,
         active_max=settings.active_max,
         clock=context.clock,
         iteration=context.iteration,

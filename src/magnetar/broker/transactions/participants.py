@@ -11,9 +11,10 @@ from typing import Protocol
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.topics.topic import Topic
-from magnetar.errors import NotFound, NotReady
+from magnetar.errors import NotFound
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
+from magnetar.model.txn_id import TxnId
 
 from .transaction import Transaction, TxnSubscription
 
@@ -22,7 +23,14 @@ class Peers(Protocol):
     """The other brokers, which are told in the commands of the protocol."""
 
     async def end_transaction(
-        self, broker: BrokerAddress, transaction: Transaction, low_watermark: int, part: "Part"
+        self,
+        broker: BrokerAddress,
+        txn_id: TxnId,
+        topic: TopicName,
+        subscription: str | None,
+        low_watermark: int,
+        *,
+        commit: bool,
     ) -> None:
         """Tell the owner of a topic, or of a subscription of it. Raises what that answers."""
 
@@ -34,7 +42,7 @@ Part = str | TxnSubscription
 class TopicParticipants:
     """The topics of a cluster."""
 
-    def __init__(self, registry: TopicRegistry, lookup: Lookup, peers: Peers | None = None) -> None:
+    def __init__(self, registry: TopicRegistry, lookup: Lookup, peers: Peers) -> None:
         self._registry = registry
         self._lookup = lookup
         self._peers = peers
@@ -61,17 +69,17 @@ class TopicParticipants:
             if topic is None or topic.fenced:
                 owner = (await self._lookup.find(name)).address
                 if owner is not self._registry.ownership.own:
-                    await self._tell_other(owner, transaction, low_watermark, part)
+                    await self._peers.end_transaction(
+                        owner,
+                        transaction.txn_id,
+                        name,
+                        None if isinstance(part, str) else part.subscription,
+                        low_watermark,
+                        commit=transaction.commits,
+                    )
                     return
                 topic = await self._registry.get(name, create=False)
             await _end(topic, transaction, low_watermark, part)
-
-    async def _tell_other(
-        self, owner: BrokerAddress, transaction: Transaction, low_watermark: int, part: Part
-    ) -> None:
-        if self._peers is None:
-            raise NotReady(f"{part} is served by {owner.name}, which this broker cannot ask")
-        await self._peers.end_transaction(owner, transaction, low_watermark, part)
 
 
 async def _end(topic: Topic, transaction: Transaction, low_watermark: int, part: Part) -> None:

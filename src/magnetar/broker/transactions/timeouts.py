@@ -11,6 +11,7 @@ from magnetar.model.timer_wheel import TimerWheel
 from magnetar.model.txn_id import TxnId
 from magnetar.tasks import Tasks
 
+_PAUSE_MIN_S: Final = 0.001
 TICK_S: Final = 0.1
 """A transaction is aborted at most so long after its time is over."""
 
@@ -39,7 +40,8 @@ class Timeouts:
 
     async def _run(self) -> None:
         while self._wheel.entries:
-            await self._clock.sleep(TICK_S)
+            left_s = (self._wheel.first or 0.0) - self._clock.now()
+            await self._clock.sleep(min(max(left_s, _PAUSE_MIN_S), TICK_S))
             for txn_id in self._wheel.take(self._clock.now()):
                 self._expired(txn_id)
         self._running = False

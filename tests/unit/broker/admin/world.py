@@ -220,7 +220,7 @@ async def open_world(settings=None, clock=None, routes=every_route):
             topics=registry,
             lookup=Lookup(resources, ownership, kept=True),
             brokers=brokers,
-            peers=Peers(address, {}, tls=False),
+            peers=Peers(address, {}, SystemClock(), tls=False),
             schema_registry=schemas,
             schemas=TopicSchemas(schemas, policies),
             coordinators=None,

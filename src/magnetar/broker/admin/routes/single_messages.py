@@ -51,8 +51,8 @@ async def examine(admin: TopicServices, request: Request, topic: StoredTopic) ->
     if not log.entry_count:
         raise Rejection(412, "Could not examine messages due to the total message is zero")
     first = request.query.get("initialPosition") == "earliest"
-    index = number - 1 if first else log.entry_count - number
-    return await _message(admin, request, log, log.entry_at(index))
+    position = log.entry_at(number - 1) if first else log.back(log.end, number)
+    return await _message(admin, request, log, position)
 
 
 async def id_at_time(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:

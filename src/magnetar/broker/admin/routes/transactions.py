@@ -5,22 +5,29 @@ transaction or a coordinator, and 503 of the rest, in the words of an Apache Pul
 """
 
 import asyncio
+import json
 from typing import Any, Final
+from urllib.parse import quote
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_stats
-from magnetar.broker.admin.owners import AtOwner
+from magnetar.broker.admin.owners import AtOwner, reason_of
 from magnetar.broker.admin.services import TransactionServices
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.broker.transactions.coordinator import Coordinator, not_found
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.transaction import Transaction
 from magnetar.errors import MagnetarError, NotFound, SubscriptionNotFound, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
 from magnetar.model.system_topics import COORDINATORS
 from magnetar.model.txn_id import TxnId
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, shown
 from magnetar.rest.router import Query, Route, reads
+from magnetar.storage.record_log import RecordLog
 
 _ADMINISTRATOR: Final = "an administrator"
 OFF: Final = "This Broker is not configured with transactionCoordinatorEnabled=true."
@@ -39,26 +46,19 @@ async def coordinators(admin: TransactionServices, _request: Request) -> Reply:
 
 @reads(Query("coordinatorId", "integer"))
 async def coordinator_stats(admin: TransactionServices, request: Request) -> Reply:
-    """What one coordinator does, or each of those that this broker serves."""
+    """What one coordinator does, or all of them, wherever they are."""
     number = arguments.parameter(request, "coordinatorId")
     if number is not None:
         return shown(_coordinator(await _find(admin, number)))
-    return shown({str(each.number): _coordinator(each) for each in await _here(admin)})
+    every = range(await _served(admin).count())
+    return shown({str(each): await _asked(admin, "coordinatorStats", each) for each in every})
 
 
 @reads(Query("metadata", "boolean"))
 async def coordinator_internal_stats(admin: TransactionServices, request: Request) -> Reply:
     """The log of a coordinator."""
     log = (await _find(admin, arguments.integer(request, "coordinator"))).log
-    info = log.info()
-    return shown(
-        {
-            "transactionLogStats": {
-                "managedLedgerName": log.name,
-                "managedLedgerInternalStats": internal_stats(info, active=info.cursors),
-            }
-        }
-    )
+    return shown({"transactionLogStats": _log(log)})
 
 
 async def transaction(admin: TransactionServices, request: Request) -> Reply:
@@ -67,7 +67,7 @@ async def transaction(admin: TransactionServices, request: Request) -> Reply:
     if admin.coordinators is None:
         raise NotFound(f"The transaction with this txdID `{txn_id}`not found: {OFF}")
     coordinator = await _of(admin, txn_id)
-    return shown(_transaction(coordinator.find(txn_id)))
+    return shown(await _transaction(admin, coordinator.find(txn_id)))
 
 
 @reads(Query("coordinatorId", "integer"))
@@ -77,13 +77,15 @@ async def slow(admin: TransactionServices, request: Request) -> Reply:
     number = arguments.parameter(request, "coordinatorId")
     if admin.coordinators is None:
         return shown({})
-    chosen = await _here(admin) if number is None else [await _find(admin, number)]
-    now_ms = admin.clock.wall_ms()
-    found = {}
-    for coordinator in chosen:
-        for each in list(coordinator.transactions.values()):
-            if now_ms - each.opened_at_ms > longer_ms:
-                found[str(each.txn_id)] = _transaction(each)
+    found: dict[str, Any] = {}
+    if number is None:
+        for coordinator_id in range(await admin.coordinators.count()):
+            found |= await _asked(admin, f"slowTransactions/{longer_ms}", coordinator_id)
+        return shown(found)
+    coordinator, now_ms = await _find(admin, number), admin.clock.wall_ms()
+    for each in list(coordinator.transactions.values()):
+        if now_ms - each.opened_at_ms > longer_ms:
+            found[str(each.txn_id)] = await _transaction(admin, each)
     return shown(found)
 
 
@@ -117,25 +119,99 @@ async def scale(admin: TransactionServices, request: Request) -> Reply:
     return Reply(204)
 
 
-async def of_topic(admin: TransactionServices, request: Request) -> Reply:
-    await _find_topic(admin, request)
-    raise Rejection(503, OFF)
+@reads(Query("lowWaterMarks", "boolean"), Query("segmentStats", "boolean"))
+async def buffer_stats(admin: TransactionServices, request: Request) -> Reply:
+    """The transactions of a topic: how many, and up to where readers see everything."""
+    topic = await _topic(admin, request)
+    _served(admin)
+    buffer = topic.log.transactions
+    marks = {} if buffer is None else buffer.low_watermarks
+    return shown(
+        {
+            "state": "Ready",
+            "maxReadPosition": str(topic.log.last_visible),
+            "lastSnapshotTimestamps": 0,
+            **({"lowWaterMarks": marks} if request.flag("lowWaterMarks") else {}),
+            "ongoingTxnSize": 0 if buffer is None else len(buffer.open),
+            "recoverStartTime": topic.loaded_at_ms,
+            "recoverEndTime": topic.loaded_at_ms,
+            "totalAbortedTransactions": 0 if buffer is None else buffer.aborted_count,
+            "snapshotType": "Single",
+        }
+    )
+
+
+@reads(Query("metadata", "boolean"))
+async def buffer_internal_stats(admin: TransactionServices, request: Request) -> Reply:
+    """Of what kind its snapshots are."""
+    await _topic(admin, request)
+    _served(admin)
+    return shown({"snapshotType": "Single"})
 
 
 async def in_buffer(admin: TransactionServices, request: Request) -> Reply:
-    """Answer as for a transaction that nobody has heard of."""
-    await _find_topic(admin, request)
-    return shown({"aborted": False})
+    """What a transaction does in a topic: where it begins, while it is open."""
+    buffer = (await _topic(admin, request)).log.transactions
+    found = None if buffer is None else buffer.open.get(_txn_id(request))
+    if found is None:
+        return shown({"aborted": False})
+    return shown({"startPosition": str(found.first), "aborted": False})
+
+
+@reads(Query("lowWaterMarks", "boolean"))
+async def pending_ack_stats(admin: TransactionServices, request: Request) -> Reply:
+    """The transactions that acknowledge on a subscription, and have not ended."""
+    topic, subscription = await _subscription(admin, request)
+    _served(admin)
+    acks = subscription.pending_acks
+    return shown(
+        {
+            "state": "None" if acks is None else "Ready",
+            **({"lowWaterMarks": {}} if request.flag("lowWaterMarks") else {}),
+            "ongoingTxnSize": 0 if acks is None else len(acks.pending.open),
+            "recoverStartTime": topic.loaded_at_ms,
+            "recoverEndTime": topic.loaded_at_ms,
+        }
+    )
+
+
+@reads(Query("metadata", "boolean"))
+async def pending_ack_internal_stats(admin: TransactionServices, request: Request) -> Reply:
+    """The log of what transactions acknowledge on a subscription."""
+    topic, subscription = await _subscription(admin, request)
+    acks = subscription.pending_acks
+    if acks is None:
+        raise NotFound(f"No transaction has acknowledged on {topic.name} {subscription.name}")
+    return shown({"pendingAckLogStats": _log(acks.records)})
 
 
 async def in_pending_acks(admin: TransactionServices, request: Request) -> Reply:
-    await _find_topic(admin, request)
-    return shown({})
+    """Up to where a transaction acknowledges on a subscription, where it is cumulative."""
+    _, subscription = await _subscription(admin, request)
+    acks = subscription.pending_acks
+    found = None if acks is None else acks.pending.open.get(_txn_id(request))
+    if found is None or found.upto is None:
+        return shown({})
+    return shown({"cumulativeAckPosition": str(found.upto)})
 
 
+@reads(Query("batchIndex", "integer"))
 async def position(admin: TransactionServices, request: Request) -> Reply:
-    await _find_topic(admin, request)
-    return shown({"state": "NotInPendingAck"})
+    """Whether a message is acknowledged in a transaction that has not ended."""
+    topic, subscription = await _subscription(admin, request)
+    where = Position(*(arguments.integer(request, each) for each in ("ledger", "entry")))
+    index = arguments.parameter(request, "batchIndex")
+    acks = subscription.pending_acks
+    if not topic.log.pending(subscription, where):
+        return shown({"state": "MarkDelete"})
+    if acks is None or not acks.pending.concerns(where):
+        return shown({"state": "NotInPendingAck"})
+    if index is None:
+        return shown({"state": "PendingAck"})
+    pending = acks.pending.concerns_index(where, index)
+    if pending is None:
+        return shown({"state": "InvalidPosition"})
+    return shown({"state": "PendingAck" if pending else "NotInPendingAck"})
 
 
 def _served(admin: TransactionServices) -> Coordinators:
@@ -166,14 +242,13 @@ async def _of(admin: TransactionServices, txn_id: TxnId) -> Coordinator:
     return await _find(admin, txn_id.most_bits)
 
 
-async def _here(admin: TransactionServices) -> list[Coordinator]:
-    """All that this broker serves, or that nobody did."""
-    served = _served(admin)
-    return [
-        await _find(admin, number)
-        for number in range(await served.count())
-        if await served.owner(number) is admin.owners.ownership.own
-    ]
+async def _asked(admin: TransactionServices, path: str, number: int) -> Any:
+    """What the broker of a coordinator says of it by one of these routes. Raises Rejection."""
+    request = Request("GET", f"{_ALL}/{path}", {"coordinatorId": str(number)})
+    answer = await admin.owners.ask(COORDINATORS.partition(number), request)
+    if answer.status != 200:
+        raise Rejection(answer.status, reason_of(answer))
+    return json.loads(answer.body)
 
 
 def _coordinator(coordinator: Coordinator) -> dict[str, Any]:
@@ -188,10 +263,18 @@ def _coordinator(coordinator: Coordinator) -> dict[str, Any]:
     }
 
 
-def _transaction(transaction: Transaction) -> dict[str, Any]:
+async def _transaction(admin: TransactionServices, transaction: Transaction) -> dict[str, Any]:
+    most, least = transaction.txn_id
+    produced = {
+        name: await _of_topic(admin, name, "transactionInBufferStats", f"{most}/{least}")
+        for name in transaction.topics
+    }
     acknowledged: dict[str, dict[str, Any]] = {}
-    for topic, subscription in transaction.subscriptions:
-        acknowledged.setdefault(topic, {})[subscription] = {}
+    for name, subscription in transaction.subscriptions:
+        rest = f"{quote(subscription, safe='')}/{most}/{least}"
+        acknowledged.setdefault(name, {})[subscription] = await _of_topic(
+            admin, name, "transactionInPendingAckStats", rest
+        )
     shown_owner = {} if transaction.owner is None else {"owner": transaction.owner}
     return {
         "txnId": str(transaction.txn_id),
@@ -199,20 +282,44 @@ def _transaction(transaction: Transaction) -> dict[str, Any]:
         "openTimestamp": transaction.opened_at_ms,
         "timeoutAt": transaction.timeout_ms,
         **shown_owner,
-        "producedPartitions": {topic: {"aborted": False} for topic in transaction.topics},
+        "producedPartitions": produced,
         "ackedPartitions": acknowledged,
     }
 
 
-async def _find_topic(admin: TransactionServices, request: Request) -> None:
-    """The topic, and the subscription where there is one. Raises TopicNotFound and the like."""
+async def _of_topic(admin: TransactionServices, name: str, route: str, rest: str) -> Any:
+    """What the owner of a topic says; ``{}`` where that does not answer, or there is none."""
+    topic = TopicName.parse(name)
+    path = f"{_ALL}/{route}/{topic.namespace}/{quote(topic.local, safe='')}/{rest}"
+    answer = await admin.owners.ask(topic, Request("GET", path))
+    return json.loads(answer.body) if answer.status == 200 else {}
+
+
+async def _topic(admin: TransactionServices, request: Request) -> StoredTopic:
+    """Raises TopicNotFound, and NotAllowed for a topic that keeps nothing."""
     name = arguments.topic(request)
     if not await admin.owners.access.exists(name):
         raise TopicNotFound(f"Topic not found {name}")
-    if "subscription" in request.segments:
-        asked = arguments.subscription(request)
-        if asked not in (await admin.owners.access.open(name)).subscriptions:
-            raise SubscriptionNotFound(f"{name} not found subscription : {asked}")
+    return storing(await admin.owners.access.open(name))
+
+
+async def _subscription(
+    admin: TransactionServices, request: Request
+) -> tuple[StoredTopic, PersistentSubscription]:
+    """Raises SubscriptionNotFound, and as ``_topic``."""
+    topic, asked = await _topic(admin, request), arguments.subscription(request)
+    found = topic.subscriptions.get(asked)
+    if found is None:
+        raise SubscriptionNotFound(f"{topic.name} not found subscription : {asked}")
+    return topic, own(found)
+
+
+def _log(log: RecordLog) -> dict[str, Any]:
+    info = log.info()
+    stats = internal_stats(info, active=info.cursors)
+    for of_topics in ("schemaLedgers", "compactedLedger"):
+        del stats[of_topics]
+    return {"managedLedgerName": log.name, "managedLedgerInternalStats": stats}
 
 
 _ALL = "/admin/v3/transactions"
@@ -234,10 +341,10 @@ ROUTES: Final = (
     *(
         Route("GET", f"{_ALL}/{path}", handler, Access.TENANT_ADMIN, AtOwner())
         for path, handler in (
-            (f"transactionBufferStats/{_TOPIC}", of_topic),
-            (f"transactionBufferInternalStats/{_TOPIC}", of_topic),
-            (f"pendingAckStats/{_SUBSCRIPTION}", of_topic),
-            (f"pendingAckInternalStats/{_SUBSCRIPTION}", of_topic),
+            (f"transactionBufferStats/{_TOPIC}", buffer_stats),
+            (f"transactionBufferInternalStats/{_TOPIC}", buffer_internal_stats),
+            (f"pendingAckStats/{_SUBSCRIPTION}", pending_ack_stats),
+            (f"pendingAckInternalStats/{_SUBSCRIPTION}", pending_ack_internal_stats),
             (f"transactionInBufferStats/{_TOPIC}/{_ID}", in_buffer),
             (f"transactionInPendingAckStats/{_SUBSCRIPTION}/{_ID}", in_pending_acks),
             (f"positionStatsInPendingAck/{_SUBSCRIPTION}/{{ledger}}/{{entry}}", position),

@@ -49,6 +49,11 @@ class TopicLog:
         return self.ledger.layout.first
 
     @property
+    def last_visible(self) -> Position:
+        """The newest entry that readers may see."""
+        return self.ledger.last_visible
+
+    @property
     def end(self) -> Position:
         """The place after the newest entry that readers may see."""
         return self.ledger.next_position(self.ledger.last_visible)

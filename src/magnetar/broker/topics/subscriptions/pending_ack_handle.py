@@ -56,6 +56,11 @@ class PendingAckHandle:
         self._count = 0  # Records behind the last settled one.
         self._settling = False
 
+    @property
+    def records(self) -> RecordLog:
+        """Its log, for whoever looks at that."""
+        return self._records
+
     async def recover(self) -> None:
         """Learn what is pending, and commit what was. Raises what the stores raise."""
         pending: dict[TxnId, TransactionAcks] = {}

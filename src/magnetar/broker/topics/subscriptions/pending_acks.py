@@ -160,6 +160,17 @@ class PendingAcks:
         words = self.left(position, self._cursor.ack_set(position))
         return words is not None and not any(words)
 
+    def concerns(self, position: Position) -> bool:
+        """Whether any message of an entry is acknowledged in a transaction."""
+        return self.holds(position) or position in self._parts
+
+    def concerns_index(self, position: Position, index: int) -> bool | None:
+        """Whether one message of a batch is, of which some are; None: of the entry all are."""
+        words = self._parts.get(position)
+        if words is None:
+            return None
+        return index // 64 < len(words) and not words[index // 64] >> index % 64 & 1
+
     def held_in(self, ledger_id: int, first: int, count: int) -> set[int]:
         """The indexes of those of so many entries of which nobody is to get anything."""
         upto = self._upto

@@ -189,6 +189,11 @@ class PersistentSubscription(Subscription):
         if acknowledged_in(self.name) in self._state.ledger.properties:
             await self._pending_ack_handle()
 
+    @property
+    def pending_acks(self) -> PendingAckHandle | None:
+        """What acknowledges in transactions; None where none has acknowledged."""
+        return self._pending
+
     async def _pending_ack_handle(self) -> PendingAckHandle:
         """What acknowledges in transactions, made for the first one."""
         if self._pending is not None:
