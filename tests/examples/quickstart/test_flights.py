@@ -1,13 +1,7 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
 from quickstart import flights
-
-
-@pytest.fixture(scope="module")
-def year():
-    return flights.load()
 
 
 def test_the_year_has_every_flight_once(year):
