@@ -3,18 +3,26 @@
 import json
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 
 from magnetar.auth.key_text import read_key
 from magnetar.errors import InvalidValue
 from magnetar.tools import token_keys
+from magnetar.tools.groups import with_options
 
-F = TypeVar("F", bound=Any)
 _FILE: Final = click.Path(path_type=Path, dir_okay=False)
 _KEY_HELP: Final = "A file, file:///PATH, data:;base64,KEY, or the key in base64."
+
+
+def _algorithm(
+    known: Sequence[str], about: str, **more: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    kinds = click.Choice(known)
+    return click.option("-a", "--signature-algorithm", "algorithm", type=kinds, help=about, **more)
 
 
 @click.group()
@@ -23,14 +31,8 @@ def tokens() -> None:
 
 
 @tokens.command("create-secret-key")
-@click.option(
-    "-a",
-    "--signature-algorithm",
-    "algorithm",
-    type=click.Choice(token_keys.SECRETS),
-    default="HS256",
-    show_default=True,
-    help="What it is for: its length follows.",
+@_algorithm(
+    token_keys.SECRETS, "What it is for: its length follows.", default="HS256", show_default=True
 )
 @click.option("-o", "--output", type=_FILE, help="A new file for it; else it is printed.")
 @click.option("-b", "--base64", "as_text", is_flag=True, help="Write it in base64.")
@@ -50,15 +52,7 @@ def create_secret_key(algorithm: str, output: Path | None, *, as_text: bool) -> 
 
 
 @tokens.command("create-key-pair")
-@click.option(
-    "-a",
-    "--signature-algorithm",
-    "algorithm",
-    type=click.Choice(token_keys.PAIRS),
-    default="RS256",
-    show_default=True,
-    help="What the keys are for.",
-)
+@_algorithm(token_keys.PAIRS, "What the keys are for.", default="RS256", show_default=True)
 @click.option("--output-private-key", type=_FILE, required=True, help="A new file for it.")
 @click.option("--output-public-key", type=_FILE, required=True, help="A new file for it.")
 def create_key_pair(algorithm: str, output_private_key: Path, output_public_key: Path) -> None:
@@ -98,12 +92,8 @@ def create_key_set(named: tuple[str, ...], output: Path) -> None:
 
 
 @tokens.command()
-@click.option(
-    "-a",
-    "--signature-algorithm",
-    "algorithm",
-    type=click.Choice(token_keys.PAIRS),
-    help="With a private key that is not of RS256 or an elliptic curve: which it is.",
+@_algorithm(
+    token_keys.PAIRS, "With a private key that is not of RS256 or an elliptic curve: which it is."
 )
 @click.option("-s", "--subject", required=True, help="The role that the token is of.")
 @click.option("-e", "--expiry-time", help="How long it holds: 90s, 12h, 30d, 1y; else for ever.")
@@ -171,15 +161,12 @@ def signed(
         raise InvalidValue(f"the key is not one of {algorithm}: {error}") from None
 
 
-def _given(function: F) -> F:
-    """The ways to name a token."""
-    for decorate in (
-        click.argument("token", required=False),
-        click.option("-i", "--stdin", is_flag=True, help="Read the token from standard input."),
-        click.option("-f", "--token-file", type=_FILE, help="Read it from a file."),
-    ):
-        function = decorate(function)
-    return function
+_given = with_options(
+    click.argument("token", required=False),
+    click.option("-i", "--stdin", is_flag=True, help="Read the token from standard input."),
+    click.option("-f", "--token-file", type=_FILE, help="Read it from a file."),
+)
+"""The ways to name a token."""
 
 
 @tokens.command()
@@ -205,14 +192,7 @@ _UNCHECKED: Final[Any] = {"verify_signature": False}
 
 @tokens.command()
 @_given
-@click.option(
-    "-a",
-    "--signature-algorithm",
-    "algorithm",
-    type=click.Choice(token_keys.PAIRS),
-    default="RS256",
-    help="With a public key: what it checks.",
-)
+@_algorithm(token_keys.PAIRS, "With a public key: what it checks.", default="RS256")
 @click.option("-sk", "--secret-key", help=_KEY_HELP)
 @click.option("-pk", "--public-key", "public", help=_KEY_HELP)
 def validate(

@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
-from magnetar.errors import InvalidValue, MagnetarError
+from magnetar.errors import MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check, without_effect
 from magnetar.functions.worker.settings import MASTER, PORT, WorkerSettings
+from magnetar.tools.admin.steps import read_file
 from magnetar.tools.functions.options import config_from, configured
 from magnetar.tools.process import log_to, stop_at_eof, stop_on_signals, write_ready_file
 
@@ -167,9 +168,4 @@ def checked(given: dict[str, Any]) -> FunctionConfig:
 
 
 def _lines(file: Path | None) -> list[str]:
-    if file is None:
-        return []
-    try:
-        return file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read --value-file {file}: {error}") from error
+    return [] if file is None else read_file(file, "--value-file ").decode().splitlines()

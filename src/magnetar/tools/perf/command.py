@@ -43,6 +43,18 @@ load_options = with_options(
 )
 
 
+receiver_options = with_options(
+    click.option(
+        "-q",
+        "--receiver-queue-size",
+        default=1000,
+        show_default=True,
+        help="How many the broker may send ahead.",
+    ),
+    click.option("-r", "--rate", default=0.0, help="At most so many messages in a second of each."),
+)
+
+
 @click.group()
 def perf() -> None:
     """Load a broker, and say what it does: as pulsar-perf."""
@@ -162,19 +174,12 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
     help="Where a new subscription begins.",
 )
 @click.option(
-    "-q",
-    "--receiver-queue-size",
-    default=1000,
-    show_default=True,
-    help="How many the broker may send ahead.",
-)
-@click.option("-r", "--rate", default=0.0, help="At most so many messages in a second of each.")
-@click.option(
     "--acks-delay-millis",
     default=100,
     show_default=True,
     help="How much later acknowledgements leave, together.",
 )
+@receiver_options
 @load_options
 @connection_options
 def consume(connection: Connection, topic: str, **given: Any) -> None:
@@ -200,14 +205,7 @@ def consume(connection: Connection, topic: str, **given: Any) -> None:
     type=click.Choice(("earliest", "latest")),
     help="Where it begins.",
 )
-@click.option(
-    "-q",
-    "--receiver-queue-size",
-    default=1000,
-    show_default=True,
-    help="How many the broker may send ahead.",
-)
-@click.option("-r", "--rate", default=0.0, help="At most so many messages in a second of each.")
+@receiver_options
 @load_options
 @connection_options
 def read(connection: Connection, topic: str, **given: Any) -> None:
