@@ -129,6 +129,15 @@ async def test_a_redrive_goes_on_when_its_topics_are_closed_and_opened_again(wor
     assert await world.at_home(9) == [b"x"] * 9
 
 
+async def test_none_is_taken_for_a_duplicate_of_another(world):
+    """Each group of letters is published by a producer of its own, all of one name."""
+    await world.ask("POST", "home/deduplicationEnabled", True)
+    await world.fill(*[b"x"] * 9, properties=HOME)
+    found = await world.redriven({"rate": 20})
+    assert (found["status"], found["messages"]) == ("SUCCESS", 9)
+    assert await world.at_home(9) == [b"x"] * 9
+
+
 async def test_a_redrive_ends_where_its_topic_is_gone(world):
     await world.fill(*[b"x"] * 9, properties=HOME)
     await world.ask("POST", "dead/redrive", {"rate": 10})

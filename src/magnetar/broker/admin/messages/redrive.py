@@ -122,10 +122,8 @@ class Redrive:
         self, source: TopicName, *, begins: bool = False
     ) -> tuple[TopicLog, Subscription | None] | None:
         """A source as it is now; None where it does not have the subscription."""
-        topic, name = (
-            storing(await self._admin.owners.access.open(source)),
-            self._order.subscription,
-        )
+        topic = storing(await self._admin.owners.access.open(source))
+        name = self._order.subscription
         if name is None:
             return topic.log, None
         subscription = topic.subscriptions.get(name)
@@ -193,15 +191,14 @@ class Redrive:
                 messages = [
                     (letter, await self._version(source, target, letter)) for _, letter in letters
                 ]
-                # A partition that nobody used so far is made; a topic that is missing is not.
-                create = target.partition_index >= 0
                 outcomes = await publish(
                     self._admin.topics,
                     self._clock,
                     target,
                     messages,
                     name=self._name,
-                    create=create,
+                    # A partition that nobody used so far is made; a topic that is missing is not.
+                    create=target.partition_index >= 0,
                 )
             except MagnetarError as error:  # None of them was published.
                 for found, letter in letters:
