@@ -1,4 +1,4 @@
-"""Limits on unanswered sends, for each connection and for all together. Pure."""
+"""Backpressure on publishing: limits on unanswered sends, per connection and together. Pure."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass

@@ -18,7 +18,7 @@ SendCallback = Callable[[Result, MessageId], object]
 
 
 class AsyncSends:
-    """Those of one producer; as many as its queue takes."""
+    """The most unsettled sends of a producer: as many as its queue takes."""
 
     def __init__(
         self, producer: blocking.Producer[bytes], callbacks: Callbacks, *, wait: bool

@@ -113,7 +113,7 @@ class AuthenticationBasic(Authentication):
 
 
 def _supplied(token: Callable[[], str]) -> Callable[[], str]:
-    """The same function; what it raises is told by its text, as theirs does."""
+    """Wrap a function: what it raises is reported by its text, as pulsar-client does."""
 
     def supply() -> str:
         try:

@@ -96,7 +96,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreceived:
-    """What a Message stands for that no consumer received: on its way out, or out of a batch."""
+    """The content of a Message that no consumer received: one to send, or one of a batch."""
 
     data: bytes
     message_id: MessageId = MessageId.earliest
@@ -114,7 +114,7 @@ class Unreceived:
 
 
 def sent(message: OutgoingMessage) -> Message:
-    """What a router is asked about."""
+    """The message that a router is asked about."""
     key = message.key
     return wrapped(
         Unreceived(

@@ -38,7 +38,7 @@ from magnetar.spark.client_settings import ClientSettings, OfClient
 log = logging.getLogger(__name__)
 
 RUN_MESSAGES_MAX: Final = 1000
-"""What is processed before its output is sent and it is acknowledged."""
+"""The most messages processed before their outputs are sent and they are acknowledged."""
 _IDLE_S: Final = 0.25
 _ERROR_PAUSE_S: Final = 1.0
 _PARTITIONS_CHECK_S: Final = 60.0

@@ -32,7 +32,7 @@ class UserMetric:
 
 @dataclass(slots=True)
 class ExceptionCounts:
-    """Those of one kind, as they are shown."""
+    """Exceptions of one kind, as they are shown."""
 
     count: int = 0
     latest: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EXCEPTIONS_KEPT_MAX))

@@ -87,7 +87,7 @@ class FunctionJob:
         return None if exception is None else cause_of(exception)
 
     def status(self) -> list[Mapping[str, Any]]:
-        """Of each instance, what Apache Pulsar's status has; counted since the instance began."""
+        """The status of each instance, as Apache Pulsar's; counted since the instance began."""
         return [
             {"running": self._channel.running(each), **self._channel.report(each)}
             for each in self._instance_ids

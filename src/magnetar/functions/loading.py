@@ -21,7 +21,7 @@ from magnetar.errors import InvalidValue
 
 _PULSARS_OWN: Final = {"serde": "magnetar.compat.functions.serde"}
 UNPACKED_BYTES_MAX: Final = 1 << 30
-"""Of a zip file or wheel."""
+"""The largest zip file or wheel, unpacked."""
 _PACKED: Final = (".whl", ".zip", ".egg")
 
 

@@ -1,4 +1,4 @@
-"""What a function tells its logger, as messages for its log topic."""
+"""The log of a function, as messages for its log topic."""
 
 import logging
 from typing import Final
@@ -29,11 +29,11 @@ class LogLines(logging.Handler):
             self._lines.append((record.levelname, self.format(record)))
 
     def lines(self) -> list[str]:
-        """Those that wait, as text."""
+        """Take the lines that wait, as text."""
         return [line for _, line in self._taken()]
 
     def messages(self) -> list[Outgoing]:
-        """Those that wait, for the log topic; without one they are gone."""
+        """Take the lines that wait, for the log topic; without one they are dropped."""
         taken = self._taken()
         if self._topic is None:
             return []

@@ -237,7 +237,7 @@ class Processor:
         return True
 
     def _failed(self, kind: str, what: str, message: Input | None = None) -> None:
-        """Of the exception that is being handled; nothing of its message is left."""
+        """Record the exception being handled; its message has no output."""
         self._context.sent.clear()
         exceptions = self._metrics.user if kind == "user" else self._metrics.system
         of = {} if message is None else {"topic": message.topic, "messageId": _id_text(message)}

@@ -178,7 +178,7 @@ class OnceSender:
             producer.close()
 
     def _partition(self, each: Outgoing) -> str:
-        """The same each time: by the key, or else by the place of the input."""
+        """Choose a partition, the same each time: by the key, or else by the input's position."""
         topic, count = each.topic, self._partitions.get(each.topic)
         if count is None:
             self._producers.open(topic, each.compression).close()  # Creates it, where allowed.
@@ -219,7 +219,7 @@ def sequence_id(cause: Message[Any], count: int) -> int:
 
 
 def _tell(callback: Callable[..., object], message_id: OurMessageId) -> None:
-    """What it raises is the function's own affair."""
+    """Call a function's callback, whose errors are the function's own."""
     try:
         callback(Result.Ok, MessageId._of(message_id))  # noqa: SLF001 - the package is ours.
     except Exception:

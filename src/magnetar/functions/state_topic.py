@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 COMPACTION_THRESHOLD_BYTES = 1 << 20
 _RUN = 10_000
 _HOLDER = "function-state"
-"""A subscription that nobody receives from: it keeps the topic's messages."""
+"""A subscription without consumers, which keeps the topic's messages."""
 _COMPACTION_CHECKS = 100
 _COMPACTION_PAUSE_S = 0.1
 

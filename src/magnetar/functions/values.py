@@ -96,7 +96,7 @@ class Values:
         raise InvalidValue(f"{topic} is none of the inputs {', '.join(self._inputs)}")
 
     def serializer(self, name: str) -> Serializer:
-        """Of a serde by its name, for ``publish``."""
+        """Make a serde by its name, for ``publish``."""
         return self._serde(name).serialize  # type: ignore[no-any-return]  # The user's class.
 
     def _serde(self, name: str) -> Any:

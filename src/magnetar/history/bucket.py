@@ -18,7 +18,7 @@ PART_BYTES: Final = 10 * 1024 * 1024
 """A file is sent in parts of this size; one under way is in memory."""
 RETRIES_MAX: Final = 5
 READ_BYTES: Final = 256 * 1024
-"""What is fetched at least in one request."""
+"""The least that one request fetches."""
 
 
 class Bucket:
@@ -98,7 +98,7 @@ class _Open:
         return int(self._file.write(memoryview(data).cast("B")))
 
     def flush(self) -> None:
-        """It is sent as its parts fill up."""
+        """Nothing: parts are sent as they fill up."""
 
     def close(self) -> None:
         self.closed = True

@@ -74,7 +74,7 @@ SCHEMA: Final = pa.schema(
 
 
 class RowGroup(NamedTuple):
-    """What is to be written."""
+    """Rows to be written."""
 
     rows: pa.RecordBatch
     envelopes: Envelopes

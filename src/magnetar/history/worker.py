@@ -1,4 +1,4 @@
-"""What a broker has done by a process of its own: requests on one pipe, answers on another.
+"""The process that offloads for a broker: requests on one pipe, answers on another.
 
 ``python -m magnetar.history`` serves until its input ends, one request at a time:
 

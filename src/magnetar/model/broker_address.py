@@ -41,7 +41,7 @@ class BrokerAddress:
 
     @property
     def name(self) -> str:
-        """What it is called among brokers: ``host:port`` of its admin API, or of its clients."""
+        """The broker's id: ``host:port`` of its admin API, or of its clients."""
         first = self.web_url or self.web_url_tls or self.service_url or self.service_url_tls
         return first.partition("://")[2]
 

@@ -33,7 +33,7 @@ class Bundle(NamedTuple):
 
     @property
     def range(self) -> str:
-        """Its bounds as text."""
+        """The bundle's bounds as text."""
         return f"0x{self.low:08x}_0x{self.high:08x}"
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Bundle(NamedTuple):
         return self.low <= number < self.high or number == self.high == RING_END
 
     def split_at(self, boundaries: Iterable[int]) -> "list[Bundle]":
-        """Its parts, of which new ones begin at these hashes; others are left out."""
+        """Split the bundle at these hashes; those outside it are left out."""
         inside = sorted({each for each in boundaries if self.low < each < self.high})
         return [
             Bundle(self.namespace, *bounds) for bounds in pairwise((self.low, *inside, self.high))
@@ -113,7 +113,7 @@ class Bundles:
         return bundle
 
     def split_at(self, boundaries: Iterable[int]) -> "Bundles":
-        """The same with more bundles: new ones begin at these hashes. Raises InvalidValue."""
+        """Split bundles at these hashes. Raises InvalidValue."""
         split = tuple(sorted({*self.boundaries, *boundaries}))
         if not len(split) - 1 <= BUNDLES_MAX or split[-1] != RING_END:
             raise InvalidValue(f"a namespace has 1 to {BUNDLES_MAX} bundles, up to 0x{RING_END:x}")

@@ -86,7 +86,7 @@ class LogCounts:
         self.switches[bisect_left(LATENCIES_MS, latency_s * 1000)] += 1
 
     def since(self, before: "LogCounts | None") -> "LogCounts":
-        """What was counted since ``before`` was copied; a copy where that is None."""
+        """Counts since ``before`` was copied; a copy where that is None."""
         *mine, switches = astuple(self)
         *then, switches_then = astuple(before or LogCounts())
         grown = LogCounts(*map(sub, mine, then))
@@ -140,7 +140,7 @@ class WriteCounts:
             mine[:] = [each + sign * more for each, more in zip(mine, its, strict=True)]
 
     def since(self, before: "WriteCounts | None") -> "WriteCounts":
-        """What was counted since ``before`` was copied; all of it where that counted more."""
+        """Counts since ``before`` was copied; all of them where that counted more."""
         grown = WriteCounts()
         grown.add(self)
         if before is not None and before.entries <= self.entries:

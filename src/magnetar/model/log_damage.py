@@ -1,11 +1,11 @@
-"""What a start did not find in the log as it was written. Pure."""
+"""Damage that a start found in the log. Pure."""
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 
 class Cut(NamedTuple):
-    """What was cut off behind the last record that counts, as far as it can be read."""
+    """The bytes cut off behind the last valid record, as far as they can be read."""
 
     records: int = 0
     entries: int = 0
@@ -16,7 +16,7 @@ NOTHING_CUT: Final = Cut()
 
 @dataclass(slots=True)
 class LogDamage:
-    """Of all segments of the log."""
+    """Damage in all segments of the log."""
 
     records: int = 0  # They were answered, and cannot be read.
     maybe_answered: Cut = NOTHING_CUT  # Nobody can say whether it was answered.

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from magnetar.errors import InvalidValue
 
 DELETION_LAG_MS: Final = 4 * 3600 * 1000
-"""How long a ledger stays here when it was offloaded, where nobody says anything: Pulsar's."""
+"""How long an offloaded ledger stays here by default: Pulsar's."""
 
 S3: Final = ("S3", "aws-s3")
 GCS: Final = "google-cloud-storage"
@@ -77,7 +77,7 @@ class OffloadPolicies:
             )
 
     def over(self, lower: "OffloadPolicies | None") -> "OffloadPolicies":
-        """These together with those of a lower level: what these leave open, the others say."""
+        """Combine with those of a lower level, which decide what these leave open."""
         if lower is None:
             return self
         return OffloadPolicies(

@@ -1,4 +1,4 @@
-"""The records of policies that somebody set: of a namespace, and of a topic. Pure.
+"""The records of policies that were set: of a namespace, and of a topic. Pure.
 
 A record keeps what this version does not know of, and what it was given for other clusters.
 """
@@ -44,7 +44,7 @@ def unread_parts(value: Json, cluster: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NamespacePolicies:
-    """The record of a namespace: its bundles, and the policies that somebody set."""
+    """The record of a namespace: its bundles, and the policies that were set."""
 
     bundles: Bundles
     policies: Policies = NO_POLICIES
@@ -77,7 +77,7 @@ class NamespacePolicies:
         return {**_SHOWN, **self.to_json()}
 
     def with_policies(self, **changed: Any) -> Self:
-        """The same namespace with these policies; None unsets one. Raises Refused."""
+        """Change policies of the namespace; None unsets one. Raises Refused."""
         return replace(self, policies=_changed(self.policies, "namespace", changed))
 
 
@@ -98,7 +98,7 @@ class TopicPolicies:
         return _written(self.stored, Level.TOPIC, "", before, self.policies)
 
     def with_policies(self, **changed: Any) -> Self:
-        """The same topic with these policies; None unsets one. Raises Refused.
+        """Change policies of the topic; None unsets one. Raises Refused.
 
         What is given for some subscriptions leaves the others as they are.
         """

@@ -44,7 +44,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """What is known of a policy."""
+    """A policy: where its JSON has it, and how it is offered and shown."""
 
     namespace: Endpoint | None = None
     topic: Endpoint | None = None

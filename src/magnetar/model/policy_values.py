@@ -48,7 +48,7 @@ class InactiveTopicDeleteMode(StrEnum):
 
 
 class TopicKind(StrEnum):
-    """What is created when a client first uses a topic."""
+    """The kind of topic that is created when a client first uses one."""
 
     PLAIN = "non-partitioned"
     PARTITIONED = "partitioned"
@@ -115,7 +115,7 @@ class DispatchRate:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPolicies:
-    """What a topic sets for one of its subscriptions."""
+    """The policies that a topic sets for one of its subscriptions."""
 
     dispatch_rate: Annotated[DispatchRate | None, "dispatchRate"] = None
 
@@ -357,7 +357,7 @@ class ResourceGroup:
         return written
 
     def changed_by(self, other: Self) -> Self:
-        """The same group with the limits that the other one has."""
+        """Copy the group with the limits that the other one has."""
         given: dict[str, Any] = {
             each.name: getattr(other, each.name) for each in fields_of(ResourceGroup)
         }

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class ProcessStatus(Enum):
-    """Of the compaction of a topic, and of its offloading."""
+    """The status of a topic's compaction, or of its offloading."""
 
     NOT_RUN = "NOT_RUN"
     RUNNING = "RUNNING"

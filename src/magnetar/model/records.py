@@ -34,7 +34,7 @@ class ClusterData:
         service_url_tls: str = "",
         broker_service_url_tls: str = "",
     ) -> Self:
-        """Those for TLS are left out where there are none."""
+        """Make the record of a cluster; URLs for TLS are left out where there are none."""
         fields = {"serviceUrl": service_url, "brokerServiceUrl": broker_service_url}
         tls = {"serviceUrlTls": service_url_tls, "brokerServiceUrlTls": broker_service_url_tls}
         return cls(fields | {key: url for key, url in tls.items() if url})
@@ -55,7 +55,7 @@ class ClusterData:
         return self.fields
 
     def moved_to(self, other: "ClusterData") -> "ClusterData":
-        """The same cluster, with every field that ``other`` sets."""
+        """Copy the cluster, with every field that ``other`` sets."""
         return ClusterData({**self.fields, **other.fields})
 
     def shown(self) -> Json:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class SchemaType(IntEnum):
-    """What a schema describes: its number in the protocol, and its name in the admin API."""
+    """The type of a schema: its number in the protocol, and its name in the admin API."""
 
     NONE = 0  # Bytes.
     STRING = 1
@@ -38,7 +38,7 @@ AVRO_DEFINED: Final = frozenset({SchemaType.AVRO, SchemaType.JSON, SchemaType.PR
 
 
 class SchemaCompatibilityStrategy(StrEnum):
-    """Which new schema a topic takes: one that reads old data, whose data old ones read, or both.
+    """How a topic's schemas may change: new ones read old data, old ones read new data, or both.
 
     A transitive one compares with all versions and not just with the latest.
     """

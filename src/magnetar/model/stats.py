@@ -140,7 +140,7 @@ class TopicStats:
 
     @property
     def dropped_counter(self) -> int:
-        """Messages of its publishers that nobody was offered."""
+        """Messages of its publishers that were dropped unseen."""
         return sum(each.dropped_counter for each in self.publishers)
 
     @property

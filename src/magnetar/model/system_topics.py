@@ -1,4 +1,4 @@
-"""Which topics are the brokers' own: hidden in lists, and made by nobody else. Pure."""
+"""Which topics are the brokers' own: hidden in lists, and made by brokers only. Pure."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ _EVENTS: Final = frozenset(
 )
 _PENDING_ACKS: Final = "__transaction_pending_ack"
 COORDINATORS: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
-"""Its partitions are the coordinators of transactions."""
+"""The topic whose partitions are the coordinators of transactions."""
 _TRANSACTION_LOG: Final = "__transaction_log_"
 _RESOURCE_USAGE: Final = "resource-usage"
 

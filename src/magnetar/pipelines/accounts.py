@@ -36,7 +36,7 @@ class ViewAccount:
 
     @property
     def set_aside(self) -> int:
-        """Those that another query writes."""
+        """The views that another query writes."""
         return self.quarantined + self.rejected
 
 

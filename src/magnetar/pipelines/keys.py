@@ -28,7 +28,7 @@ class Keys:
         return self._values.get(key)
 
     def text(self, key: str) -> str | None:
-        """Its text; a number counts as such. Raises InvalidValue."""
+        """The text of a key; a number counts as such. Raises InvalidValue."""
         value = self._values.get(key)
         return None if value is None else scalar(self.at(key), value)
 
@@ -39,7 +39,7 @@ class Keys:
         return text
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Those of a list; one text is a list of one."""
+        """The texts of a list; one text is a list of one."""
         value = self._values.get(key)
         if value is None:
             return ()

@@ -17,7 +17,7 @@ _FATE: Final = "__fate"
 
 
 def judged(frame: DataFrame, step: Step) -> DataFrame:
-    """Its rows with their fates, which Spark counts under the step's name."""
+    """The rows with the outcome of their checks, which Spark counts under the step's name."""
     fate = f.lit(None).cast("string")
     for check in reversed(step.checks):
         if check.action is not Action.WARN:

@@ -30,7 +30,7 @@ class PreparedQuery(NamedTuple):
 
 
 def prepare(pipeline: Pipeline, views: Views, *, until_caught_up: bool) -> list[PreparedQuery]:
-    """Those of the sinks first; ``until_caught_up`` is instead of every trigger."""
+    """Queries to start, those of sinks first; ``until_caught_up`` replaces every trigger."""
     return [
         *_of_sinks(pipeline, views, until_caught_up),
         *_of_views(pipeline, views, until_caught_up),

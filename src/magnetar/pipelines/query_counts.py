@@ -1,4 +1,4 @@
-"""What a query of a pipeline has done, added up from the progress that Spark reports. Pure."""
+"""The counts of a pipeline's query, added up from the progress that Spark reports. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ OBSERVED_AS: Final = "sink: "
 
 @dataclass(slots=True)
 class QueryCounts:
-    """Of one query since it was started. Spark may report a micro-batch twice: it counts once."""
+    """Counts of a query since its start. A micro-batch that Spark reports twice counts once."""
 
     rows_read: int = 0
     rows_written: int = 0

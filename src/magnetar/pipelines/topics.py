@@ -24,7 +24,7 @@ _TEXT: Final = (SchemaType.NONE, SchemaType.STRING, SchemaType.JSON)
 
 @dataclass(slots=True)
 class TopicsCheck:
-    """What is wrong, and what is only to be noted; each begins with the place in the file."""
+    """Errors and notes, each of which begins with the place in the file."""
 
     mistakes: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

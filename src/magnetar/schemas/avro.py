@@ -91,7 +91,7 @@ class Definition:
 
 
 class _Avro(Schema[T]):
-    """What is common to records of a class and to dicts."""
+    """The base of Avro records, of a class or as dicts."""
 
     info: SchemaInfo
     evolves = True

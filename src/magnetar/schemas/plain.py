@@ -17,7 +17,7 @@ from .key_value import KeyValue, joined_payload, parts_of, separated
 from .schema import Encoded, Payload
 
 DEPTH_MAX: Final = 64
-"""Of values in values; what lies deeper is shown as text."""
+"""The deepest nesting of values; what lies deeper is shown as text."""
 
 _TIMES: Final[dict[SchemaType, type[date | time]]] = {
     SchemaType.DATE: datetime,

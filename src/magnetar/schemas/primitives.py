@@ -165,7 +165,7 @@ class TimestampSchema(_Packed[datetime]):
 
 
 class DateSchema(TimestampSchema):
-    """The same as Java's ``Date``, which is a point in time, too."""
+    """Points in time, as Java's ``Date``."""
 
     info = SchemaInfo(SchemaType.DATE)
 

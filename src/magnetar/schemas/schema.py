@@ -21,7 +21,7 @@ else:
 
 
 class Encoded(Protocol):
-    """What a schema sees of a message."""
+    """A message's bytes as a schema decodes them."""
 
     @property
     def data(self) -> bytes: ...
@@ -45,7 +45,7 @@ def check_schema(schema: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What is ``Encoded`` and no message."""
+    """Encoded bytes outside a message."""
 
     data: bytes
     key_bytes: bytes | None = None

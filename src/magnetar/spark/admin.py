@@ -1,4 +1,4 @@
-"""What is asked of the admin API: whether a topic deduplicates, keeps messages, and where."""
+"""Asks the admin API whether a topic deduplicates, keeps messages, and where."""
 
 from dataclasses import dataclass, field
 from threading import Event
@@ -13,7 +13,7 @@ from magnetar.spark.stitching import LedgerCopy, StoredLedger
 
 _PAUSE_S: Final = 0.2
 _AWAY: Final = (Unreachable, NotReady)
-"""Nobody answers, or who answers is starting or stopping."""
+"""No broker answers, or the one that does is starting or stopping."""
 _REMEDIES: Final = admin_api.Remedies(
     "set admin.url", "it is asked with pulsar.client.authPluginClassName and authParams"
 )

@@ -124,7 +124,7 @@ class Connection:
 
 
 def as_given(option: str) -> str:
-    """The name of an option that nobody knows, whose spelling is lost on the way through Spark."""
+    """The name of an unknown option, whose spelling is lost on the way through Spark."""
     return f"'{option}'" + (" (Spark hands names on in lower case)" if option.islower() else "")
 
 

@@ -36,7 +36,7 @@ TIME_MS_MAX: Final = 253_402_300_799_999
 """The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
 _ENTRY_BITS: Final = 20
 _INDEX_BITS: Final = 12
-"""Of a number for a message's place, behind 31 of its ledger."""
+"""The bits of a number for a message's position, behind 31 of its ledger."""
 
 _OWN: Final = {
     "value": VALUE,
@@ -119,7 +119,7 @@ class _Rows:
         return np.repeat(np.array(list(values), np.int64), self._counts)
 
     def texts_of_entries(self, values: Iterable[str], kind: pa.DataType) -> pa.Array:
-        """The same with texts, which mostly repeat."""
+        """A column of texts, which mostly repeat."""
         data, sizes = [], []
         each = zip(values, self._counts.tolist(), strict=True)
         for text, run in groupby(each, key=itemgetter(0)):

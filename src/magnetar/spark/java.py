@@ -101,7 +101,7 @@ def _bundled() -> Path | None:
 
 
 def _shim(home: Path, version: int, folder: Path) -> Path:
-    """A home whose ``java`` is that of ``home``, without the argument."""
+    """Make a Java home whose ``java`` is that of ``home``, without the argument."""
     if os.name == "nt" or home.parent == folder:  # Ours, when asked again.
         return home
     shim = folder / f"java-{hashlib.sha256(str(home).encode()).hexdigest()[:8]}"

@@ -66,7 +66,7 @@ class Measure:
         return not full
 
     def backlog(self, wanted: Range, entries: int) -> Backlog:
-        """What a range of so many entries holds, by what those measured had in the mean."""
+        """Estimate what a range of so many entries holds, by the mean of those measured."""
         measured = max(self._entries, 1)
         size = entries * max(self.bytes, 1) / measured
         if self.end == wanted.after:

@@ -25,7 +25,7 @@ SAME_PARTITION_MESSAGES: Final = 1000
 
 
 def producer_name(app_id: str, task_partition: int) -> str:
-    """Nobody else has it: a query's id, or a write's, and one of its tasks."""
+    """The unique name of a producer: a query's id, or a write's, and one of its tasks."""
     return f"spark:{app_id}:{task_partition}"
 
 
@@ -43,7 +43,7 @@ class PartitionRows:
     def batches(
         self, stored: int = 0, messages_max: int | None = None
     ) -> Iterator[PackedBatch | OutgoingMessage]:
-        """What is not stored yet, nor among the ``stored`` rows behind what was done."""
+        """The rows that are not stored yet, nor among the ``stored`` ones behind what was done."""
         return self.rows.batches(self.picked, self.first_id, self.done + stored, messages_max)
 
     def batches_done(self) -> Iterator[PackedBatch | OutgoingMessage]:

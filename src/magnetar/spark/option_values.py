@@ -41,7 +41,7 @@ def known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _unknown(name: str, spelling: Mapping[str, str]) -> str:
-    """What to write instead. Of names that nobody knows the spelling is lost."""
+    """Suggest an option to write instead. Unknown names have lost their spelling."""
     elsewhere = {other.lower(): other for other in _ELSEWHERE}
     close = difflib.get_close_matches(name.lower(), spelling, n=1, cutoff=0.8)
     if close:

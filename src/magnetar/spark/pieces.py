@@ -12,7 +12,7 @@ from magnetar.spark.offsets import Offset
 from magnetar.spark.planning import Range, cut
 
 ENTRIES_MIN: Final = 100
-"""Entries of a piece that nobody asked for. A task costs as much as some thousands of messages."""
+"""The least entries of a piece by default: a task costs as much as thousands of messages."""
 
 
 class LedgerRange(NamedTuple):

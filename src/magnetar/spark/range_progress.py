@@ -37,7 +37,7 @@ class RangeProgress:
     _given_up: set[Position] = field(default_factory=set)
 
     def take(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Of ``entries`` the messages that are in the range and did not come before."""
+        """Take the messages of ``entries`` that are in the range and did not come before."""
         taken = []
         for entry in entries:
             if self.first is None:

@@ -167,7 +167,7 @@ class ReadOptions(Connection):
 
 
 def columns_of(options: Mapping[str, str]) -> str | None:
-    """Whose columns are meant, None for ours. Raises InvalidValue."""
+    """The connector whose columns are meant, None for Magnetar's. Raises InvalidValue."""
     for name, value in options.items():
         if name.lower() == "columns":
             if value.strip() not in (PULSAR_SPARK, KAFKA):

@@ -16,7 +16,7 @@ from magnetar.errors import InvalidValue
 
 BATCH_MESSAGES_MAX: Final = 1000
 BATCH_BYTES_MAX: Final = 128 * 1024
-"""Of a batch: as producers make them. A message of so many bytes goes alone."""
+"""The bytes of a batch, as producers make them. A message of so many bytes goes alone."""
 ROW_SHOWN_MAX: Final = 500
 """Characters of a row in an error."""
 

@@ -80,7 +80,7 @@ WRITE_COLUMNS: dict[str, tuple[t.DataType, ...]] = {
     "event_time": (t.TimestampType(),),
     "ordering_key": _BYTES,
 }
-"""What a written row may hold, and as which types. Strings are written as UTF-8."""
+"""The columns that a written row may have, and their types. Strings are written as UTF-8."""
 
 
 def with_values(

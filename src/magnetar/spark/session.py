@@ -44,7 +44,7 @@ ANYWHERE: Final = {
     # Days and hours of event time mean the same everywhere.
     "spark.sql.session.timeZone": "UTC",
 }
-"""What is set with any master."""
+"""Settings with any master."""
 SETTINGS: Final = {
     **ANYWHERE,
     # The default forks some twenty processes for each file of the checkpoint.
@@ -57,9 +57,9 @@ SETTINGS: Final = {
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.ui.enabled": "false",
 }
-"""What is set where Spark runs in this machine alone."""
+"""Settings where Spark runs in this machine alone."""
 OVER_CONNECT: Final = {"spark.sql.session.timeZone": "UTC"}
-"""What is set of a session of a Connect server, which has settings of its own."""
+"""Settings of a session of a Connect server, which has settings of its own."""
 
 _SHUTDOWN_TIMEOUT_S = 15.0
 _CONNECT_PORT = 15002

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SAMPLE: Final = Limit(100, None)
-"""What is read of a partition to learn how many messages, and bytes, its entries have."""
+"""The entries read of a partition to learn how many messages, and bytes, its entries have."""
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

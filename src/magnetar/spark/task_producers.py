@@ -24,10 +24,10 @@ from magnetar.spark.rows import BATCH_BYTES_MAX, Picked, Rows
 from magnetar.spark.write_options import Encryption, IdempotentWrite
 
 RUN_BYTES_MAX: Final = 4 * 1024 * 1024
-"""What is handed to a producer at a time."""
+"""The most bytes handed to a producer at a time."""
 _BUSY_PAUSE_S: Final = 0.1
 _METADATA_SIZE_MAX: Final = 1024
-"""What a batch, without keys and properties of messages, says of itself, and more."""
+"""An upper bound of a batch's metadata, without keys and properties of messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from magnetar.spark.values.options import NONE, REGISTRY
 AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"
 VERSIONS_MAX = 1 << 31
-"""Of writes, and micro-batches: sequence ids are 63 bits, of which rows take 32."""
+"""The highest number of a write or micro-batch: sequence ids are 63 bits, rows take 32."""
 
 _NOT_DERIVED = ("PROTOBUF", "PROTOBUF_NATIVE", "KEY_VALUE", "AUTO_CONSUME")
 SCHEMAS = tuple(kind.name.lower() for kind in SchemaType if kind.name not in _NOT_DERIVED)
-"""What a column can be the value of, by itself."""
+"""Types of a column that can be a value by itself."""
 
 WRITE_OPTIONS = (
     "service.url",
@@ -92,7 +92,7 @@ class WriteOptions(Connection):
 
 @dataclass(frozen=True, slots=True)
 class IdempotentWrite:
-    """What is written once, however often it is tried: ``version`` rises within ``app_id``.
+    """A write that is stored once, however often it is tried: ``version`` rises within ``app_id``.
 
     Of a stream they are its query's id and the micro-batch's; of a batch write they are the
     options that Delta Lake calls so.

@@ -64,7 +64,7 @@ class ValueEncoder(Protocol):
     """Makes the column ``value`` of others, before rows become messages."""
 
     def schema_of(self, topic: str) -> Schema[bytes] | None:
-        """What a topic, or a partition, is told that its values are; it encodes nothing more."""
+        """The schema that a topic, or a partition, is told its values have; it encodes nothing."""
 
     def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their column ``value``."""

@@ -65,7 +65,7 @@ STDOUT: Final = 1
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, the one that a shell reports."""
 PIPE_CLOSED: Final = 141
-"""The exit code when nobody reads what is printed any more, as a shell reports it."""
+"""The exit code when the reader of the output has gone, as a shell reports it."""
 
 
 def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001

@@ -263,7 +263,7 @@ def connection_options(command: F) -> F:
 
 
 def admin_options(command: F) -> F:
-    """The same for a command that asks the admin API alone."""
+    """Add the options of a command that asks the admin API alone."""
     return _given(command, broker=False)
 
 

@@ -69,14 +69,14 @@ def show(value: Any, form: str, table: "RenderableType | None" = None) -> None:
 
 
 def console() -> "Console":
-    """Rich's, which breaks no line where nobody looks at a terminal."""
+    """Rich's console, which breaks no line where the output is no terminal."""
     from rich.console import Console  # noqa: PLC0415 - JSON needs none of it
 
     return Console() if sys.stdout.isatty() else Console(width=_WIDE)
 
 
 def print_table(table: "RenderableType") -> None:
-    """Print it; where nobody looks at a terminal, without the blanks that end its lines."""
+    """Print it; where the output is no terminal, without the blanks that end its lines."""
     shown = console()
     if shown.is_terminal:
         shown.print(table)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 AGAIN_S: Final = 60.0
 """How long an event that was logged is only counted."""
 KEYS_MAX: Final = 10_000
-"""Of events that are remembered; where there are more, some are logged more often."""
+"""The most events remembered; where there are more, some are logged more often."""
 
 _REPEATED: Final = {
     "storage.write_failed": 0,

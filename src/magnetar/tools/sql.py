@@ -115,7 +115,7 @@ def _topic(name: str, connection: Connection) -> "tuple[list[File], pa.Table, Sh
 
 
 def _versions(file: "LedgerCopy") -> tuple[int, ...]:
-    """Those that the messages of a file were written with."""
+    """The schema versions that the messages of a file were written with."""
     from magnetar.history.stores import open_ledger, store_at  # noqa: PLC0415
 
     with open_ledger(store_at(file.url, file.options), file.name) as ledger:

@@ -1,4 +1,4 @@
-"""Keys of tokens: made, kept in files that nobody else reads, and read again."""
+"""Keys of tokens: made, stored in files that only their owner reads, and read again."""
 
 import json
 import os

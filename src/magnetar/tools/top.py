@@ -184,7 +184,7 @@ def _screen(rows: "list[Row]", left_out: int, note: str) -> "Group":
 
 
 def _keys(wait: float) -> str:
-    """What was typed within so many seconds; it ends with the first key."""
+    """Read a key, for so many seconds at most."""
     import select  # noqa: PLC0415
 
     typed = sys.stdin.isatty() and sys.stdout.isatty()

@@ -97,7 +97,7 @@ def rows_of(before: StatsSample, now: StatsSample) -> list[Row]:
 
 
 def arranged(rows: Iterable[Row], sort: str, contains: str) -> list[Row]:
-    """Those with a text in the name of their topic or subscription, the most first."""
+    """Filter rows by a text in the name of topic or subscription, the most backlog first."""
     kept = [row for row in rows if contains in row.topic or contains in row.subscription]
     kept.sort(key=lambda row: (row.topic, row.subscription))
     if sort != "name":

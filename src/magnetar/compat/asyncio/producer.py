@@ -71,7 +71,7 @@ class Producer:
         return self._producer.topic
 
     def producer_name(self) -> str:
-        """Its name, as given or as the broker made it up."""
+        """The producer's name, as given or as the broker made it up."""
         return self._producer.name
 
     def last_sequence_id(self) -> int:
@@ -79,5 +79,5 @@ class Producer:
         return self._producer.last_sequence_id
 
     def is_connected(self) -> bool:
-        """It is attached to its brokers now."""
+        """Whether it is attached to its brokers."""
         return self._producer.connected

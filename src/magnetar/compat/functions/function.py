@@ -4,7 +4,7 @@ from .context import Context
 
 
 class Function:
-    """What a function inherits from."""
+    """The base class of functions."""
 
     def process(self, input: object, context: Context) -> object:
         """Process a message; what is returned goes to the output topic."""

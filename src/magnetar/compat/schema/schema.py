@@ -1,4 +1,4 @@
-"""What a schema is, and those that need nothing else: bytes, text, JSON."""
+"""The base of schemas, and those that need no more: bytes, text, JSON."""
 
 import enum
 import json
@@ -8,7 +8,7 @@ from magnetar.compat.enums import SchemaType
 
 
 class SchemaInfo(NamedTuple):
-    """What a broker is told of a schema."""
+    """A schema as the broker is told of it."""
 
     type: SchemaType
     label: str

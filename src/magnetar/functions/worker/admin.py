@@ -32,7 +32,7 @@ class Admin:
         await self._ask("PUT", f"{path}/compactionThreshold", COMPACTION_THRESHOLD_BYTES)
 
     async def exists(self, tenant: str, namespace: str) -> str | None:
-        """What is missing, in Pulsar's words: the tenant, or the namespace; None: nothing."""
+        """Name what is missing, in Pulsar's words: the tenant, or the namespace; None: nothing."""
         if await self._ask("GET", f"/admin/v2/tenants/{segment(tenant)}", fine=NotFound) is None:
             return "Tenant does not exist"
         path = f"/admin/v2/namespaces/{segment(tenant)}/{segment(namespace)}"
@@ -46,7 +46,7 @@ class Admin:
         return name in (await self._ask("GET", path, fine=NotFound) or ())
 
     async def delete_topic(self, topic: str) -> None:
-        """Delete a topic that nobody needs; one that is gone is fine."""
+        """Delete a topic that is not needed; one that is gone is fine."""
         await self._ask("DELETE", f"/admin/v2/{topic_path(topic)}?force=true", fine=NotFound)
 
     async def delete_subscription(self, topic: str, name: str) -> None:

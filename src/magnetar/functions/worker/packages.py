@@ -61,7 +61,7 @@ class Packages:
         await self._write(_uploaded(path), data)
 
     async def download(self, path: str) -> bytes:
-        """What was uploaded last under a name. Raises NotFound."""
+        """Read what was uploaded last under a name. Raises NotFound."""
         data = await self._newest(_uploaded(path), None)
         if data is None:
             raise NotFound(f"nothing was uploaded to {path}")

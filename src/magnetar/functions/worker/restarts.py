@@ -33,6 +33,6 @@ class Restarts:
         return delay
 
     def forgive(self) -> None:
-        """Begin anew: somebody has changed the function, or asked for a restart."""
+        """Begin anew: the function was changed, or a restart was asked for."""
         self.in_a_row = 0
         self.due = 0.0

@@ -19,7 +19,7 @@ MASTER: Final = "local[64]"
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """What a worker is started with."""
+    """The settings that a worker is started with."""
 
     service_url: str = "pulsar://localhost:6650"
     admin_url: str = "http://localhost:8080"

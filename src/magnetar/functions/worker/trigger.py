@@ -23,7 +23,7 @@ INPUT_ID: Final = "__pfn_input_msg_id__"
 
 _LOOK_S: Final = 0.1
 Exceptions = Callable[[], Iterable[Mapping[str, Any]]]
-"""Those that a function raised last, as its status shows them."""
+"""The exceptions that a function raised last, as its status shows them."""
 
 
 async def trigger(

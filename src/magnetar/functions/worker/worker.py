@@ -1,4 +1,4 @@
-"""What a functions worker does, asked over its API: Pulsar's rules and words."""
+"""A functions worker, as its API asks: Pulsar's rules and words."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 _SCHEMES: Final = ("http", "https", "file")
 _DOWNLOAD_TIMEOUT_S: Final = 60.0
 FILE_NAME_BYTES_MAX: Final = 200
-"""Of a package: file systems take 255, and the cache adds to it."""
+"""The longest name of a package: file systems take 255, and the cache adds to it."""
 _READY_TIMEOUT_S: Final = 60.0  # Spark itself may have to start.
 _READY_LOOK_S: Final = 0.1
 
@@ -274,7 +274,7 @@ class FunctionsWorker:
         return found
 
     async def _drop_package(self, name: str) -> None:
-        """Remove a package, unless somebody needs it."""
+        """Remove a package that no function needs."""
         async with self._keeping:
             if self._needed[name]:
                 return
@@ -313,7 +313,7 @@ async def package_from(url: str) -> Part:
 
 
 def file_name_of(path: str) -> str:
-    """What a package is called on the worker's disk. Raises Rejection for what is no file's."""
+    """The file name of a package on the worker's disk. Raises Rejection for an invalid one."""
     name = path.replace("\\", "/").rpartition("/")[2] if path else "function.py"
     if name in ("", ".", "..") or not name.isprintable():
         raise Rejection(400, f"the package is called {name[:99]!r}: give it the name of a file")

@@ -200,7 +200,7 @@ def _places(sizes: Iterable[int]) -> pa.Buffer:
 
 
 def _decimals(values: Values, spark: t.DecimalType) -> pa.Buffer:
-    """Of bytes, big-endian, or decimal numbers."""
+    """A column of bytes, big-endian, or of decimal numbers."""
     most = 10**spark.precision
     parts = []
     for each in values:

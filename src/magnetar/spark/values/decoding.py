@@ -209,7 +209,7 @@ def _days(numbers: Numbers) -> Numbers:
 
 
 def _microseconds(numbers: Numbers, each: int) -> Numbers:
-    """Of numbers of ``each`` microseconds."""
+    """Decode numbers of ``each`` microseconds."""
     most = (2**63 - 1) // each - _SECOND_US
     if ((numbers > most) | (numbers < -most)).any():
         raise UndecodableValue("a time too far from 1970")

@@ -182,7 +182,7 @@ def _plain(kind: ValueType, given: t.DataType) -> Convert | None:
 
 
 def _in_json(kind: ValueType, given: t.DataType) -> Convert | None:
-    """The same for JSON: times are the numbers that Avro would store."""
+    """Convert to JSON: times are the numbers that Avro would store."""
     return _converted(kind, given, _json_leaf, fill=False)
 
 

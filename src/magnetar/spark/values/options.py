@@ -32,7 +32,7 @@ class ValueOptions:
 
     @staticmethod
     def parse(options: Mapping[str, str], *, registry_by_default: bool) -> "ValueOptions":
-        """Of options under their own names or in any case. Raises InvalidValue."""
+        """Read options under their own names or in any case. Raises InvalidValue."""
         spelling = {name.lower(): name for name in VALUE_OPTIONS}
         given = {
             spelling[name.lower()]: value.strip()

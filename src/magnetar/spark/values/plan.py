@@ -16,7 +16,7 @@ from magnetar.spark.schema import OWN_NAMES, with_values
 from magnetar.spark.values.types import ValueType, value_type
 
 UNKNOWN = SchemaInfo(SchemaType.NONE)
-"""Of a topic without a schema: values are bytes."""
+"""The schema of a topic that has none: values are bytes."""
 
 
 @dataclass(frozen=True)

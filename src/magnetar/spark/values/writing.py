@@ -41,7 +41,7 @@ class TypedValues:
             _encode_as(self._wanted(), self._columns.value)
 
     def schema_of(self, topic: str) -> Schema[bytes] | None:
-        """What a topic, or a partition, is told that its values are."""
+        """The schema that a topic, or a partition, is told that its values have."""
         schema = self._schema(topic)
         return None if schema.type is SchemaType.NONE else PassedOn(schema)
 

@@ -1,4 +1,4 @@
-"""What a refused verb could be instead: the option, the verb or the topic that was meant."""
+"""Advice for a refused verb: the option, the verb or the topic that was probably meant."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ from .kinds import TOPIC
 from .verb import PREFIX
 
 _IN_USE: Final = re.compile(r"\bactive\b|\bnon[- ]empty\b|\bnot empty\b|\bconnected\b")
-"""How brokers say that something is not deleted since somebody uses it, or something is in it."""
+"""How brokers say that something is not deleted because it is in use, or not empty."""
 _NO_TOPIC: Final = re.compile(r"^Topic (\S+) not found")
 _NOT_PARTITIONED: Final = re.compile(r"^Partitioned Topic")
 _PARTITIONED: Final = re.compile(r"(?:on|of) a partitioned topic is not allowed")

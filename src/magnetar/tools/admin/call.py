@@ -26,7 +26,7 @@ class Call:
     api: "AdminApi"
 
     def value(self, param: Param) -> object:
-        """What is sent for it: the value given, else its default."""
+        """The value to send: the one given, else its default."""
         given = self.given.get(param.name)
         if not param.kind.name and not param.argument:  # A flag.
             return param.value if given else param.default
@@ -101,7 +101,7 @@ class Call:
         return self.ask(body).value()
 
     def ask(self, body: object = None) -> "AdminAnswer":
-        """The same, for the whole answer."""
+        """Send the request. Returns the whole answer."""
         value = self.body if body is None else body
         text = value if isinstance(value, Raw) else json.dumps(value)
         data = None if value is None else text.encode()

@@ -229,7 +229,7 @@ def _callback(verb: Verb) -> Callable[..., None]:
 
 
 def _ask(question: str) -> None:
-    """Raises Refused where the answer is no, or nobody answers."""
+    """Ask before it is done. Raises Refused where the answer is no, or there is none."""
     try:
         agreed = click.confirm(question)
     except click.Abort:

@@ -10,7 +10,7 @@ _TIMEOUT_S = 1.0
 
 
 def complete(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """What a parameter may be that begins so."""
+    """Complete a parameter that begins so."""
     given: dict[str, object] = {}
     above: click.Context | None = context
     while above is not None:  # The innermost command goes first.

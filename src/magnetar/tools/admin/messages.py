@@ -65,7 +65,7 @@ def _messages(answer: "AdminAnswer") -> Iterator[dict[str, Any]]:
 
 
 def _about(shown: Mapping[str, str]) -> dict[str, Any]:
-    """What is said of an entry, the id first."""
+    """Describe an entry, the id first."""
     import json  # noqa: PLC0415 - just here
 
     found: dict[str, Any] = {

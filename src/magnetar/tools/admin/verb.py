@@ -57,7 +57,7 @@ class Verb:
     run: str = ""
     """A function of ``steps`` that does it, for what is more than a request."""
     ask: str = ""
-    """What is asked before it is done, unless --force is given."""
+    """The question before it is done, unless --force is given."""
     hidden: bool = False
     refused: str = ""
     """Why it is not done, and what to do."""
@@ -67,6 +67,6 @@ class Verb:
     """Other names of it, which --help does not list."""
 
     def without(self, *names: str) -> "Verb":
-        """The same without some options."""
+        """Copy the verb without some options."""
         kept = tuple(one for one in self.params if not set(names) & set(one.names))
         return replace(self, params=kept)

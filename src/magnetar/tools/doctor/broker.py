@@ -163,7 +163,7 @@ def data_folder(config: Config, *, runs: bool) -> list[Finding]:
 
 
 def _of_others(folder: Path) -> bool:
-    """Whether there is a folder that this user may not write, because it is somebody else's."""
+    """Whether there is a folder that this user may not write, because another user owns it."""
     try:
         owner = folder.stat().st_uid
     except PermissionError:

@@ -1,4 +1,4 @@
-"""What a check found, and figures as they are read. Pure."""
+"""A check's finding, and figures as they are read. Pure."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -27,12 +27,12 @@ def ok(subject: str, said: str) -> Finding:
 
 
 def note(subject: str, said: str, remedy: str) -> Finding:
-    """It may be better."""
+    """Make a finding that could be better."""
     return Finding(subject, Verdict.NOTE, said, remedy)
 
 
 def wrong(subject: str, said: str, remedy: str) -> Finding:
-    """It has to be mended."""
+    """Make a finding that has to be mended."""
     return Finding(subject, Verdict.WRONG, said, remedy)
 
 

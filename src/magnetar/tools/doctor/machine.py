@@ -20,7 +20,7 @@ _JAVA_TIMEOUT_S: Final = 10
 
 
 def python() -> Finding:
-    """Its version; it would not be here with one that is too old."""
+    """Find Python's version, which is not too old, or this would not run."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.implementation.name != "cpython":
         return note("python", f"{sys.implementation.name} {version}", "it was tried with CPython")

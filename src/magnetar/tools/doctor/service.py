@@ -17,7 +17,7 @@ UNITS: Final = tuple(
 
 
 class Service(NamedTuple):
-    """What a unit starts a broker with."""
+    """The command with which a systemd unit starts a broker."""
 
     unit: Path
     conf: Path | None

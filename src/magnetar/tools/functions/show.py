@@ -19,7 +19,7 @@ def names_table(names: Sequence[str]) -> Table:
 
 
 def config_table(config: Mapping[str, Any]) -> Table:
-    """What is set, a key a line."""
+    """The settings of a function, a key a line."""
     table = table_of("key", "value")
     for key, value in config.items():
         table.add_row(key, Text(text_of(value)))

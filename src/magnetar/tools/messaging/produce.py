@@ -79,7 +79,7 @@ def produce(connection: Connection, topic: str, **given: Any) -> None:
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be sent."""
+    """The messages to send."""
 
     topic: str
     messages: tuple[str, ...]

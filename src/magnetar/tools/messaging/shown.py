@@ -72,7 +72,7 @@ def hex_dump(data: bytes) -> str:
 
 
 def _value(message: Message[Any]) -> tuple[Any, str]:
-    """What it is, or why it cannot be shown."""
+    """The value as text, or why it cannot be shown."""
     if message.null_value:
         return None, ""
     try:

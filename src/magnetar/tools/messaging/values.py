@@ -1,4 +1,4 @@
-"""What a command line says of messages: schemas, keys to encrypt with, properties."""
+"""Options about messages: schemas, keys to encrypt with, properties."""
 
 import json
 from base64 import b64decode

@@ -55,7 +55,7 @@ def _options(given: dict[str, Any]) -> "ProducerOptions":
 
 
 class _Messages:
-    """What is sent, one after the other."""
+    """The messages to send, one after the other."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         payloads = [secrets.token_bytes(given["size"])]

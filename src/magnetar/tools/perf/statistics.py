@@ -1,4 +1,4 @@
-"""What a load has done, and the lines that say so: pulsar-perf's. Pure: time is an argument."""
+"""Statistics of a load, and pulsar-perf's lines about it. Pure: time is an argument."""
 
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -29,7 +29,7 @@ def check_histograms() -> None:
 
 
 def new_histogram() -> Histogram:
-    """Of microseconds, to three digits."""
+    """Make a histogram of microseconds, to three digits."""
     found: Histogram = import_module("hdrh.histogram").HdrHistogram(1, LATENCY_US_MAX, 3)
     return found
 
