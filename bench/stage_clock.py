@@ -111,7 +111,7 @@ class StageClock:
     def _answer(self, session: Session, run: SendRun, _ledger_id: int, _first: int) -> None:
         stamps = self._on_their_way.pop(id(run))
         stamps.append(perf_counter())
-        self._answered[id(session._outbox)].append(stamps)  # noqa: SLF001 - as above
+        self._answered[id(session.outbox)].append(stamps)
 
     def _flush(self, flush: Callable[..., object], outbox: Outbox) -> None:
         flush(outbox)

@@ -126,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
             context.outbox_budget,
         )
         self._session = context.new_session(
-            hang_up=self.hang_up,
+            hang_up_written=self.hang_up,
             cut_off=self.cut_off,
             address=_address(transport.get_extra_info("peername")),
             outbox=self._outbox,

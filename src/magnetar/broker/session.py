@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, Protocol
 
 from magnetar.clock import Clock
@@ -72,89 +72,49 @@ def _too_late(_reason: str) -> None:
     """Stands for closing a connection that is lost."""
 
 
+def _no_producers() -> Attachments[Producer]:
+    return Attachments("producer", "maxProducersPerConnection", _detach)
+
+
+def _no_consumers() -> Attachments[OpenConsumer]:
+    return Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
+
+
+@dataclass(slots=True, eq=False)
 class Session:
     """One client's producers and consumers."""
 
-    __slots__ = (
-        "_address",
-        "_clock",
-        "_closed",
-        "_closed_producers",
-        "_cut_off",
-        "_hang_up",
-        "_liveness_timeout_s",
-        "_outbox",
-        "_read_pause",
-        "_requests_pending",
-        "_sends",
-        "_shared_frames",
-        "_sign_of_life",
-        "_tasks",
-        "_waits",
-        "_written",
-        "certificate",
-        "client_version",
-        "consumers",
-        "producers",
-        "protocol_version",
-        "proxy_role",
-        "role",
-        "signing_in",
-        "too_fast",
-        "unwelcome",
-        "watchers",
-        "when_closed",
-    )
-
-    def __init__(
-        self,
-        *,
-        hang_up: Callable[[str], None],
-        cut_off: Callable[[str], None],
-        address: str,
-        outbox: Outbox,
-        read_pause: ReadPause,
-        pending_publishes: PendingPublishes,
-        shared_frames: SharedFrames,
-        liveness_timeout_s: float,
-        clock: Clock,
-        tasks: Tasks,
-        certificate: str | None = None,
-    ) -> None:
-        """``hang_up`` closes the connection once everything is written, ``cut_off`` at once.
-
-        ``certificate`` is the common name in the client's, where it showed one over TLS.
-        """
-        self.client_version = ""
-        self.protocol_version = -1  # Until CONNECT.
-        self.certificate = certificate
-        self.role: str | None = None  # None: nobody is asked who it is.
-        self.proxy_role: str | None = None  # Of the proxy in between, which needs permissions too.
-        self.signing_in = False  # It said CONNECT, and its credentials are being checked.
-        self.unwelcome = ""  # Why each of its requests is refused.
-        self.when_closed: Callable[[], None] | None = None
-        self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
-        self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
-        self.watchers: dict[int, TopicListWatcher] | None = None
-        """By their ids; None: there never was any."""
-        self._address = address
-        self._outbox = outbox
-        self._read_pause = read_pause
-        self._sends = pending_publishes
-        self._shared_frames = shared_frames
-        self._liveness_timeout_s = liveness_timeout_s
-        self._hang_up = hang_up
-        self._cut_off = cut_off
-        self._clock = clock
-        self._tasks = tasks
-        self._requests_pending = 0
-        # The producers that the broker closed, and until when sends to them may still come.
-        self._closed_producers: dict[int, float] = {}
-        self._sign_of_life: asyncio.Future[bool] | None = None
-        self._closed = False
-        self.too_fast = False  # The client published more than it may, and is not read.
-        self._waits: set[Callable[[], float]] | None = None  # Why, and for how long.
-        self._written: asyncio.Event | None = None  # Set when those who wait may look again.
+    _: KW_ONLY
+    hang_up_written: Callable[[str], None]  # Closes the connection once everything is written.
+    cut_off: Callable[[str], None]  # Closes it at once.
+    address: str
+    outbox: Outbox
+    read_pause: ReadPause
+    pending_publishes: PendingPublishes
+    shared_frames: SharedFrames
+    liveness_timeout_s: float
+    clock: Clock
+    tasks: Tasks
+    certificate: str | None = None  # The common name in the client's, if it showed one over TLS.
+    client_version: str = ""
+    protocol_version: int = -1  # Until CONNECT.
+    role: str | None = None  # None: nobody is asked who it is.
+    proxy_role: str | None = None  # Of the proxy in between, which needs permissions too.
+    signing_in: bool = False  # It said CONNECT, and its credentials are being checked.
+    unwelcome: str = ""  # Why each of its requests is refused.
+    when_closed: Callable[[], None] | None = None
+    producers: Attachments[Producer] = field(default_factory=_no_producers)
+    consumers: Attachments[OpenConsumer] = field(default_factory=_no_consumers)
+    watchers: dict[int, TopicListWatcher] | None = None
+    """By their ids; None: there never was any."""
+    _requests_pending: int = 0
+    # The producers that the broker closed, and until when sends to them may still come.
+    _closed_producers: dict[int, float] = field(default_factory=dict)
+    _sign_of_life: asyncio.Future[bool] | None = None
+    _closed: bool = False
+    too_fast: bool = False  # The client published more than it may, and is not read.
+    _waits: set[Callable[[], float]] | None = None  # Why, and for how long.
+    _written: asyncio.Event | None = None  # Set when those who wait may look again.
 
     # The connection and the handlers call what follows.
 
@@ -180,27 +140,27 @@ class Session:
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Hand a run to its producer, and count it until it is answered."""
-        self._sends.add(len(run.data), run.size_bytes)
+        self.pending_publishes.add(len(run.data), run.size_bytes)
         producer.publish(run)
 
     def may_be_late(self, producer_id: int) -> bool:
         """Whether a send to this producer may have been on its way when the broker closed it."""
         deadline = self._closed_producers.get(producer_id)
-        return deadline is not None and self._clock.now() < deadline
+        return deadline is not None and self.clock.now() < deadline
 
     def reply(self, data: bytes) -> None:
         """Answer a request with a whole frame."""
-        self._outbox.put(data)
+        self.outbox.put(data)
 
     def request_began(self) -> None:
         self._requests_pending += 1
         if self._requests_pending >= REQUESTS_PENDING_MAX:
-            self._read_pause.pause(PauseReason.PENDING_REQUESTS)
+            self.read_pause.pause(PauseReason.PENDING_REQUESTS)
 
     def request_ended(self) -> None:
         self._requests_pending -= 1
         if self._requests_pending <= REQUESTS_PENDING_MAX // 2:
-            self._read_pause.resume(PauseReason.PENDING_REQUESTS)
+            self.read_pause.resume(PauseReason.PENDING_REQUESTS)
 
     async def until_writable(self) -> bool:
         """Wait until the client has read what was sent before. False: it is gone."""
@@ -213,14 +173,14 @@ class Session:
 
     def hang_up(self, reason: str) -> None:
         """Close the connection once everything sent before is written."""
-        self._hang_up(reason)
+        self.hang_up_written(reason)
 
     async def close(self) -> None:
         """Detach everything, since the connection is lost. It must be called just once."""
         self._closed = True
         self._look_again()
         # The connection refers to the session too: cycles are collected late and hold a lot.
-        self._hang_up = self._cut_off = _too_late
+        self.hang_up_written = self.cut_off = _too_late
         if self.when_closed is not None:
             self.when_closed()
             self.when_closed = None
@@ -247,21 +207,17 @@ class Session:
     # The topics call what follows.
 
     @property
-    def address(self) -> str:
-        return self._address
-
-    @property
     def writable(self) -> bool:
-        return self._outbox.writable
+        return self.outbox.writable
 
     def when_writable(self, wake: Callable[[], None]) -> None:
-        self._outbox.when_writable(wake)
+        self.outbox.when_writable(wake)
 
     def read_later(self, wait_s: Callable[[], float]) -> None:
         if self._waits is None:
             self._waits, self.too_fast = {wait_s}, True
-            self._read_pause.pause(PauseReason.PUBLISH_RATE)
-            self._tasks.spawn("publish rate", self._wait_for_rates(self._waits))
+            self.read_pause.pause(PauseReason.PUBLISH_RATE)
+            self.tasks.spawn("publish rate", self._wait_for_rates(self._waits))
         else:
             self._waits.add(wait_s)
 
@@ -269,35 +225,35 @@ class Session:
         """Ask whether the client is there; one that the broker keeps waiting counts as alive."""
         if self._closed:
             return False
-        if self._read_pause.caused_by_broker:
+        if self.read_pause.caused_by_broker:
             return True
         if self._sign_of_life is None or self._sign_of_life.done():
             self._sign_of_life = asyncio.get_running_loop().create_future()
         sign = self._sign_of_life
-        self._outbox.put(replies.ping())
-        timer = self._tasks.spawn("liveness", self._give_up_without(sign))
+        self.outbox.put(replies.ping())
+        timer = self.tasks.spawn("liveness", self._give_up_without(sign))
         try:
             return await asyncio.shield(sign)
         finally:
             timer.cancel()
 
     def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
-        self._outbox.put(replies.send_receipts(run, ledger_id, first_entry_id))
-        self._sends.settle(len(run.data), run.size_bytes)
+        self.outbox.put(replies.send_receipts(run, ledger_id, first_entry_id))
+        self.pending_publishes.settle(len(run.data), run.size_bytes)
 
     def send_unstored_receipts(self, run: SendRun, *, delivered: bool) -> None:
         number = 0 if delivered else -1
-        self._outbox.put(replies.unstored_receipts(run, number, number))
-        self._sends.settle(len(run.data), run.size_bytes)
+        self.outbox.put(replies.unstored_receipts(run, number, number))
+        self.pending_publishes.settle(len(run.data), run.size_bytes)
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
         if isinstance(error, Refused) and self.client_version.startswith(CPP_CLIENT):
             error = ChecksumMismatch(str(error))
-        self._outbox.put(replies.send_errors(run, error))
-        self._sends.settle(len(run.data), run.size_bytes)
+        self.outbox.put(replies.send_errors(run, error))
+        self.pending_publishes.settle(len(run.data), run.size_bytes)
 
     def drop_sends(self, run: SendRun) -> None:
-        self._sends.settle(len(run.data), run.size_bytes)
+        self.pending_publishes.settle(len(run.data), run.size_bytes)
 
     def send_entries(
         self,
@@ -311,9 +267,9 @@ class Session:
         consumer_epoch: int | None = None,
     ) -> None:
         if (picked, redelivery_counts, ack_sets, consumer_epoch) == (None, None, None, None):
-            self._outbox.put_all(self._shared_frames.of(consumer_id, run, partition))
+            self.outbox.put_all(self.shared_frames.of(consumer_id, run, partition))
             return
-        self._outbox.put_all(
+        self.outbox.put_all(
             replies.message_frames(
                 consumer_id,
                 run,
@@ -327,46 +283,46 @@ class Session:
 
     def send_active_change(self, consumer_id: int, *, active: bool) -> None:
         if self.protocol_version >= _ACTIVE_CHANGE_SINCE:
-            self._outbox.put(replies.active_consumer_change(consumer_id, active=active))
+            self.outbox.put(replies.active_consumer_change(consumer_id, active=active))
 
     def send_end_of_topic(self, consumer_id: int) -> None:
         # One of the C++ library takes it for damage, and connects again and again.
         cpp = self.client_version.startswith(CPP_CLIENT)
         if self.protocol_version >= _END_OF_TOPIC_SINCE and not cpp:
-            self._outbox.put(replies.reached_end_of_topic(consumer_id))
+            self.outbox.put(replies.reached_end_of_topic(consumer_id))
 
     def close_producer(self, producer_id: int, to: BrokerAddress | None = None) -> None:
         self.producers.open.pop(producer_id, None)
         self._expect_late_sends(producer_id)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._hang_up("its topic closed, and it is too old to be told")
+            self.hang_up_written("its topic closed, and it is too old to be told")
         else:
-            self._outbox.put(replies.close_producer(producer_id, to))
+            self.outbox.put(replies.close_producer(producer_id, to))
 
     def close_consumer(self, consumer_id: int, to: BrokerAddress | None = None) -> None:
         self.consumers.open.pop(consumer_id, None)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._hang_up("its subscription closed, and it is too old to be told")
+            self.hang_up_written("its subscription closed, and it is too old to be told")
         else:
-            self._outbox.put(replies.close_consumer(consumer_id, to))
+            self.outbox.put(replies.close_consumer(consumer_id, to))
 
     async def _wait_for_rates(self, waits: set[Callable[[], float]]) -> None:
-        until = self._clock.now() + RATE_PAUSE_S_MAX
-        while not self._closed and self._clock.now() < until:
+        until = self.clock.now() + RATE_PAUSE_S_MAX
+        while not self._closed and self.clock.now() < until:
             longest = max(wait_s() for wait_s in waits)
             if not longest:
                 break
-            await self._clock.sleep(longest)
+            await self.clock.sleep(longest)
         self._waits, self.too_fast = None, False
-        self._read_pause.resume(PauseReason.PUBLISH_RATE)
+        self.read_pause.resume(PauseReason.PUBLISH_RATE)
 
     async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:
-        await self._clock.sleep(self._liveness_timeout_s)
+        await self.clock.sleep(self.liveness_timeout_s)
         if not sign.done():
-            self._cut_off("no sign of life when asked")
+            self.cut_off("no sign of life when asked")
 
     def _expect_late_sends(self, producer_id: int) -> None:
-        now = self._clock.now()
+        now = self.clock.now()
         closed = self._closed_producers
         for other in [other for other, deadline in closed.items() if deadline <= now]:
             del closed[other]

@@ -44,7 +44,7 @@ class Client:
         loop = asyncio.get_running_loop()
         self.tasks = Tasks("test")
         self.session = Session(
-            hang_up=lambda reason: self.ended.append(f"hang up: {reason}"),
+            hang_up_written=lambda reason: self.ended.append(f"hang up: {reason}"),
             cut_off=lambda reason: self.ended.append(f"cut off: {reason}"),
             address="127.0.0.1:1",
             outbox=Outbox(self.paper, loop, read_pause, LoopIteration(loop), OutboxBudget(1 << 30)),

@@ -100,38 +100,18 @@ ROUTES: Final = (
         OfPartitions(subscriptions.deleted),
     ),
     Route("PUT", _SUBSCRIPTION, _BY_CLIENTS, Access.CONSUME),
-    Route("POST", f"{_SUBSCRIPTION}/skip_all", _not_allowed("Skip messages"), Access.CONSUME),
-    Route("POST", f"{_SUBSCRIPTION}/skip/{{count}}", _not_allowed("Skip messages"), Access.CONSUME),
-    Route(
-        "POST",
-        f"{_SUBSCRIPTION}/expireMessages/{{seconds}}",
-        _not_allowed("Expire messages"),
-        Access.CONSUME,
-    ),
-    Route(
-        "POST",
-        f"{_SUBSCRIPTION}/resetcursor/{{timestamp}}",
-        _not_allowed("Reset-cursor"),
-        Access.CONSUME,
-    ),
-    Route(
-        "POST",
-        f"{_SUBSCRIPTION}/resetcursor",
-        _not_allowed("Reset-cursor at position"),
-        Access.CONSUME,
-    ),
-    Route(
-        "GET",
-        f"{_SUBSCRIPTION}/position/{{position}}",
-        _not_allowed("Peek messages"),
-        Access.CONSUME,
-    ),
-    Route("GET", f"{_ONE}/lastMessageId", _not_allowed("GetLastMessageId"), Access.CONSUME),
-    Route(
-        "GET",
-        f"{_ONE}/messageid/{{time}}",
-        _not_allowed("Get message ID by timestamp"),
-        Access.CONSUME,
+    *(
+        Route(method, f"{_ONE}/{path}", _not_allowed(what), Access.CONSUME)
+        for method, path, what in (
+            ("POST", "subscription/{subscription}/skip_all", "Skip messages"),
+            ("POST", "subscription/{subscription}/skip/{count}", "Skip messages"),
+            ("POST", "subscription/{subscription}/expireMessages/{seconds}", "Expire messages"),
+            ("POST", "subscription/{subscription}/resetcursor/{timestamp}", "Reset-cursor"),
+            ("POST", "subscription/{subscription}/resetcursor", "Reset-cursor at position"),
+            ("GET", "subscription/{subscription}/position/{position}", "Peek messages"),
+            ("GET", "lastMessageId", "GetLastMessageId"),
+            ("GET", "messageid/{time}", "Get message ID by timestamp"),
+        )
     ),
     Route("GET", f"{_ONE}/internal-info", _not_allowed("Internal info"), Access.LOOKUP),
     Route("PUT", f"{_ONE}/compaction", _not_allowed("Compaction"), Access.TENANT_ADMIN),
