@@ -4,15 +4,11 @@ from itertools import count
 
 import pytest
 from support.apache_pulsar import WITH_PULSAR, apache_pulsar
+from transactions.enabled import SETTINGS
 
 from magnetar import Client
 from magnetar.testing.local_broker import BrokerThread
 
-SETTINGS = {
-    "transactionCoordinatorEnabled": "true",
-    "acknowledgmentAtBatchIndexLevelEnabled": "true",
-    "brokerDeduplicationEnabled": "true",
-}
 NAMES = count()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from magnetar import EARLIEST_MESSAGE
 from magnetar.client import blocking
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "transactions.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "read_process_write.py"
 ORDERS = 1000
 
 

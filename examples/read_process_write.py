@@ -1,8 +1,8 @@
 """Read, process and write as one act: each order becomes one invoice, whatever is killed when.
 
 Start a broker with ``transactionCoordinatorEnabled=true`` and ``brokerDeduplicationEnabled=true``,
-then: ``python examples/transactions.py``. Kill it and start it again: no order is lost, none is
-billed twice.
+then: ``python examples/read_process_write.py``. Kill it and start it again: no order is lost, and
+none is billed twice.
 """
 
 import asyncio

@@ -1,0 +1,158 @@
+"""A bank whose broker and workers are killed while they transfer money.
+
+Every transfer is done once: one message takes the amount from an account, one gives it to another,
+mostly on another topic. ``MAGNETAR_BANK_S`` says for how many seconds there are kills. Against
+Apache Pulsar only workers are killed.
+"""
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from support.apache_pulsar import WITH_PULSAR
+from transactions.bank import TOPICS
+from transactions.enabled import SETTINGS
+
+from magnetar import EARLIEST_MESSAGE, Client, InitialPosition, SubscriptionType
+from magnetar.errors import MagnetarError
+from magnetar.testing.processes import BrokerProcess
+
+KILLS_S = float(os.environ.get("MAGNETAR_BANK_S", "8"))
+ACCOUNTS, WORKERS = 200, 4
+TRANSFERS_PER_S = 40
+DONE_WITHIN_S = 60
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(KILLS_S + DONE_WITHIN_S + 60)]
+
+
+class Worker:
+    """A process that does transfers; ``log`` has what it could not do."""
+
+    def __init__(self, service_url, prefix, log):
+        self._command = [sys.executable, Path(__file__).with_name("bank.py"), service_url, prefix]
+        self._log = log
+        self.start()
+
+    def start(self):
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+
+def transfers_of(chance, count):
+    for name in range(count):
+        giver, taker = chance.sample(range(ACCOUNTS), 2)
+        yield f"{name}:{giver}:{taker}:{chance.randrange(1, 100)}"
+
+
+async def read(client, topic):
+    """All that is visible on a topic now, as (transfer, account, change)."""
+    found = []
+    async with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        while await reader.has_message_available():
+            found += await reader.receive_many(timeout_s=20)
+    return [tuple(map(int, message.data.split(b":"))) for message in found]
+
+
+def check(changes, transfers):
+    """Nothing that is visible was done twice, or by halves where one topic has both."""
+    again = [change for change, count in Counter(changes).items() if count > 1]
+    assert not again, "done twice"
+    seen = set(changes)
+    for name, giver, taker, amount in transfers:
+        taken, given = (name, giver, -amount) in seen, (name, taker, amount) in seen
+        if giver % TOPICS == taker % TOPICS:
+            assert taken == given, f"transfer {name} is visible by half"
+
+
+async def kill_some(workers, broker, chance):
+    """Kill somebody every now and then."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + KILLS_S
+    while loop.time() < end:
+        await asyncio.sleep(0.3 + chance.random())  # A kill is to come at any moment.
+        if broker is not None and chance.random() < 0.3:
+            broker.kill()
+            await asyncio.to_thread(broker.start)
+        else:
+            worker = chance.choice(workers)
+            worker.kill()
+            worker.start()
+
+
+async def audit(client, prefix, transfers):
+    """Read everything again and again, until cancelled. Brokers that are away are waited for."""
+    while True:
+        for number in range(TOPICS):
+            try:
+                check(await read(client, f"{prefix}-{number}"), transfers)
+            except MagnetarError:
+                await asyncio.sleep(0.1)
+
+
+async def test_every_transfer_is_done_once(request, tmp_path):
+    chance = random.Random(22)
+    if WITH_PULSAR:
+        service, broker = request.getfixturevalue("broker"), None
+        await bank(service.service_url, broker, chance, tmp_path)
+    else:
+        with BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker:
+            await bank(broker.service_url, broker, chance, tmp_path)
+
+
+async def bank(service_url, broker, chance, tmp_path):
+    prefix = f"persistent://public/default/bank-{chance.getrandbits(32):x}-{os.getpid()}"
+    texts = list(transfers_of(chance, int(KILLS_S * TRANSFERS_PER_S)))
+    transfers = [tuple(map(int, text.split(":"))) for text in texts]
+    async with Client(service_url, operation_timeout_s=60, backoff_max_s=0.5) as client:
+        consumer = await client.subscribe(
+            f"{prefix}-transfers",
+            "bank",
+            type=SubscriptionType.SHARED,
+            initial_position=InitialPosition.EARLIEST,
+            receiver_queue_size=1,
+        )
+        consumer.pause()
+        for number in range(TOPICS):  # What keeps the messages.
+            keeper = await client.subscribe(
+                f"{prefix}-{number}", "keeper", initial_position=InitialPosition.EARLIEST
+            )
+            await keeper.close()
+        async with client.create_producer(f"{prefix}-transfers", batching=False) as producer:
+            await producer.send_many([text.encode() for text in texts])
+        workers = [Worker(service_url, prefix, tmp_path / f"{n}.log") for n in range(WORKERS)]
+        auditing = asyncio.ensure_future(audit(client, prefix, transfers))
+        try:
+            await kill_some(workers, broker, chance)
+            async with asyncio.timeout(DONE_WITHIN_S):
+                while await consumer.backlog():
+                    assert not auditing.done(), auditing.exception()
+                    await asyncio.sleep(0.2)  # The broker tells nobody of it.
+        finally:
+            for worker in workers:
+                worker.kill()
+            auditing.cancel()
+        everything = [
+            change
+            for number in range(TOPICS)
+            for change in await read(client, f"{prefix}-{number}")
+        ]
+    check(everything, transfers)
+    assert len(everything) == 2 * len(transfers)
+    assert sum(change for _, _, change in everything) == 0
+    balances = Counter()
+    for _, account, change in everything:
+        balances[account] += change
+    expected = Counter()
+    for _, giver, taker, amount in transfers:
+        expected[giver] -= amount
+        expected[taker] += amount
+    assert balances == expected
