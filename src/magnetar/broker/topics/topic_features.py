@@ -112,6 +112,8 @@ class TopicFeatures:
         """The first transaction publishes to the topic."""
         self.transactions = TopicTransactions(self._state, self._writer)
         self.transactions.begin()
+        for subscription in self._subscriptions.by_name.values():
+            subscription.begin_transactions()
 
     def compact(self) -> None:
         """Begin to compact. Raises AlreadyExists while it runs, TopicClosed."""

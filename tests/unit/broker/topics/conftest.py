@@ -202,62 +202,65 @@ class Bench:
         return end, subscription, consumer
 
 
+async def opened(
+    *,
+    cache_bytes=1024 * 1024,
+    clock=None,
+    metadata=None,
+    ledgers=None,
+    offloader=None,
+    ledger_settings=None,
+    shared_rates=None,
+    **asked,
+):
+    """A bench with the settings asked for."""
+    limits = {name: value for name, value in asked.items() if name in ROWS}
+    settings = {name: value for name, value in asked.items() if name not in limits}
+    tasks = Tasks("bench")
+    clock = clock or SystemClock()
+    metadata = metadata or MemoryMetadataStore()
+    factory = ManagedLedgerFactory(
+        codec=JsonCodec(),
+        metadata=metadata,
+        ledgers=ledgers or MemoryLedgerStore(),
+        cache=EntryCache(cache_bytes),
+        clock=clock,
+        tasks=tasks,
+        settings=ledger_settings or ManagedLedgerSettings(),
+        offloader=offloader,
+    )
+    ledger = await factory.open("public/default/persistent/t")
+    bench = None
+    settings = TopicSettings(**{"failover_delay_ms": 10, "compactions_at_once_max": 1, **settings})
+    topic = PersistentTopic(
+        TopicName.parse("persistent://public/default/t"),
+        ledger,
+        context=TopicContext(
+            settings,
+            clock,
+            LoopIteration(asyncio.get_running_loop()),
+            producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+            shared_rates=shared_rates,
+            new_uid=iter(map(str, range(1000))).__next__,
+            open_records=lambda name, cursor: open_record_log(
+                factory, paths.managed_ledger_name(name), cursor_name=cursor
+            ),
+        ),
+        policies=replace(PolicySettings().policies(), **limits),
+        failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
+    )
+    bench = Bench(topic, tasks)
+    return bench
+
+
 @pytest.fixture
 async def open_bench():
     """Opens benches with the settings asked for; all are closed after the test."""
     benches = []
 
-    async def open_one(
-        *,
-        cache_bytes=1024 * 1024,
-        clock=None,
-        metadata=None,
-        ledgers=None,
-        offloader=None,
-        ledger_settings=None,
-        shared_rates=None,
-        **asked,
-    ):
-        limits = {name: value for name, value in asked.items() if name in ROWS}
-        settings = {name: value for name, value in asked.items() if name not in limits}
-        tasks = Tasks("bench")
-        clock = clock or SystemClock()
-        metadata = metadata or MemoryMetadataStore()
-        factory = ManagedLedgerFactory(
-            codec=JsonCodec(),
-            metadata=metadata,
-            ledgers=ledgers or MemoryLedgerStore(),
-            cache=EntryCache(cache_bytes),
-            clock=clock,
-            tasks=tasks,
-            settings=ledger_settings or ManagedLedgerSettings(),
-            offloader=offloader,
-        )
-        ledger = await factory.open("public/default/persistent/t")
-        bench = None
-        settings = TopicSettings(
-            **{"failover_delay_ms": 10, "compactions_at_once_max": 1, **settings}
-        )
-        topic = PersistentTopic(
-            TopicName.parse("persistent://public/default/t"),
-            ledger,
-            context=TopicContext(
-                settings,
-                clock,
-                LoopIteration(asyncio.get_running_loop()),
-                producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
-                shared_rates=shared_rates,
-                new_uid=iter(map(str, range(1000))).__next__,
-                open_records=lambda name, cursor: open_record_log(
-                    factory, paths.managed_ledger_name(name), cursor_name=cursor
-                ),
-            ),
-            policies=replace(PolicySettings().policies(), **limits),
-            failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
-        )
-        bench = Bench(topic, tasks)
-        benches.append(bench)
-        return bench
+    async def open_one(**asked):
+        benches.append(await opened(**asked))
+        return benches[-1]
 
     yield open_one
     for bench in benches:

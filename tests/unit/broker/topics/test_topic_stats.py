@@ -22,6 +22,7 @@ from magnetar.model.policy_values import (
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 
 
@@ -192,6 +193,11 @@ async def test_every_field_is_filled_by_what_happens(
     await blocked.consumer(SubscriptionType.SHARED, permits=0)
     await blocked.publish("a")
     clock.move(STILL_S)
+    transactional = await open_bench()
+    for number in range(3):
+        await transactional.publish("a", transaction=TxnId(0, number))
+    for number in range(2):
+        await transactional.topic.end_transaction(TxnId(0, number), commit=bool(number))
     filled, every = defaultdict(set), {}
 
     def look(part):
@@ -212,6 +218,7 @@ async def test_every_field_is_filled_by_what_happens(
         compacted,
         offloaded,
         blocked,
+        transactional,
         *[each async for each in evicting_topics(open_bench)],
         await open_bench(deduplication=True),
     ):

@@ -93,6 +93,7 @@ class DispatchLoop:
         self._running = False
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._aborted: list[Position] = []  # What is to be delivered again, in log order.
+        self._deliver_next = self._deliver_some  # Or what is aborted, as long as there is any.
         self._closed = False
         self._capacity = DispatchCapacity(
             cursor, strategy, throttle, settings=settings, wake=self.wake
@@ -180,7 +181,13 @@ class DispatchLoop:
         self._aborted = sorted(found.difference(holders).union(self._aborted))
         for position, holder in holders.items():
             self.redeliver(holder, [position])
+        if self._aborted:
+            self._deliver_next = self._deliver_some_aborted
         self.wake()
+
+    def begin_transactions(self) -> None:
+        """Entries may be aborted or pending acknowledgement from now on."""
+        self._delivery.in_transactions = True
 
     def _holder_of(self, position: Position) -> Consumer | None:
         """The consumer that has other messages of a batch, which comes again as a whole."""
@@ -284,8 +291,7 @@ class DispatchLoop:
             if count >= self._settings.iteration_entries_max:
                 asyncio.get_running_loop().call_soon(self.wake)
                 return
-            some = self._deliver_some_aborted if self._aborted else self._deliver_some
-            delivered = some(capacity)
+            delivered = self._deliver_next(capacity)
             if not delivered:
                 return
             count += delivered
@@ -353,6 +359,8 @@ class DispatchLoop:
         rest = [each for each in self._aborted if each not in gone]
         left = self._delivery.deliver_aborted(picks)
         self._aborted = sorted([*left, *rest])
+        if not self._aborted:
+            self._deliver_next = self._deliver_some
         return len(due) - len(left)
 
     async def _read(
@@ -410,6 +418,7 @@ class DispatchLoop:
         """Deliver from the mark again; a read under way is dropped."""
         self._rewinds += 1
         self._aborted = []
+        self._deliver_next = self._deliver_some
         active = self.strategy.active
         if active is not None:
             self._reader.read_compacted(active.request.read_compacted)

@@ -38,6 +38,7 @@ class EntryDelivery:
         "_tasks",
         "_wake",
         "delayed",
+        "in_transactions",
         "messages_per_entry",
     )
 
@@ -59,6 +60,8 @@ class EntryDelivery:
         self._table = strategy.table
         self._capacity = capacity
         self._filter = entry_filter
+        self.in_transactions = entry_filter.in_transactions
+        """Whether entries may be aborted or pending: then each is looked up."""
         self._settings = settings
         self._wake = wake
         self._tasks = tasks
@@ -132,7 +135,7 @@ class EntryDelivery:
         traits = run.traits
         if not isinstance(traits, EntryTraits):
             traits = run.traits = traits_of(run.data)  # It was just read from disk.
-        if traits.unusual or self._filter.looks_at_all:
+        if traits.unusual or self.in_transactions:
             indexes = self._filter.deliverable(run, traits, indexes)
         if traits.due_ms and self._table is not None:
             indexes = self._delays().hold(run, traits.due_ms, indexes)
@@ -166,7 +169,9 @@ class EntryDelivery:
         self, consumer: Consumer, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
     ) -> None:
         picked = indexes if len(indexes) < len(run.data) else None
-        ack_sets = self._filter.ack_sets(run, picked)
+        ack_sets = None
+        if self._cursor.acks.batches or self.in_transactions:
+            ack_sets = self._filter.ack_sets(run, picked)
         counts = None
         consumer.totals.delivered_at = now = self._clock.now()
         if self._table is not None:

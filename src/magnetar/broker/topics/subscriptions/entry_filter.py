@@ -31,10 +31,9 @@ class EntryFilter:
         """What transactions have acknowledged that did not end, where there ever was one."""
 
     @property
-    def looks_at_all(self) -> bool:
-        """Whether it may be that nobody is to get an entry that looks like any other."""
-        transactions = self._state.transactions
-        return bool(self.pending) or (transactions is not None and bool(transactions.aborted))
+    def in_transactions(self) -> bool:
+        """Whether there ever was a transaction: entries may be aborted, or pending."""
+        return self.pending is not None or self._state.transactions is not None
 
     def uncommitted(self, now_ms: int) -> Blocked | None:
         """Why readers see no further than they do; None where they see everything."""
@@ -70,8 +69,6 @@ class EntryFilter:
     def ack_sets(self, run: EntryRun, picked: Sequence[int] | None) -> list[list[int]] | None:
         """What is left of the batches in a run, or in what is picked of it; None: all of them."""
         pending = self.pending
-        if not self._cursor.acks.batches and (pending is None or not pending.has_parts):
-            return None  # As nearly always.
         found = []
         for entry_id in entry_ids_of(run, picked):
             position = Position(run.ledger_id, entry_id)

@@ -182,13 +182,6 @@ class PendingAcks:
             return set()
         return {index for index in range(count) if self.holds(Position(ledger_id, first + index))}
 
-    @property
-    def has_parts(self) -> bool:
-        """Whether there are batches of which only some messages are pending."""
-        return bool(self._parts) or (
-            self._upto is not None and self.open[self._upto[0]].upto_words is not None
-        )
-
     def left(self, position: Position, words: list[int] | None) -> list[int] | None:
         """An ack set without what is pending of its batch; None: all of it is to be delivered."""
         pending = self._parts.get(position)

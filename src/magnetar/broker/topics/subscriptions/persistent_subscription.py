@@ -194,6 +194,11 @@ class PersistentSubscription(Subscription):
         """What acknowledges in transactions; None where none has acknowledged."""
         return self._pending
 
+    def begin_transactions(self) -> None:
+        """There are transactions from now on: entries may be aborted or pending."""
+        if self.dispatch is not None:
+            self.dispatch.begin_transactions()
+
     async def _pending_ack_handle(self) -> PendingAckHandle:
         """What acknowledges in transactions, made for the first one."""
         if self._pending is not None:
@@ -226,6 +231,7 @@ class PersistentSubscription(Subscription):
             self._opening = None
         self._pending = handle
         self._filter.pending = handle.pending
+        self.begin_transactions()
         return handle
 
     def _hold_part(self, consumer: Consumer, position: Position) -> None:
