@@ -8,7 +8,7 @@ from support.clock import ManualClock
 
 from magnetar import OutgoingMessage
 from magnetar.broker.admin.routes import redrive, replay
-from magnetar.broker.admin.routes.replay import Found, replay_all
+from magnetar.broker.admin.routes.replay import ReplayedTopic, replay_all
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.client.client import Client
 from magnetar.model.names import TopicName
@@ -211,7 +211,7 @@ async def test_a_replay_that_fails_half_way_says_of_how_much_it_was_done(world):
     registry = world.broker.broker.registry
     access = TopicAccess(registry._resources, registry)
     names = [TopicName.parse(f"{DEAD}-partition-{index}") for index in range(3)]
-    found = [Found(name, [(await access.open(name)).last_position]) for name in names]
+    found = [ReplayedTopic(name, [(await access.open(name)).last_position]) for name in names]
     await world.ask("DELETE", "dead-partition-1/subscription/kept")
     with pytest.raises(Rejection, match="1 entries of the partitions before it come again, 2 of"):
         await replay_all(access, "kept", found)
