@@ -137,12 +137,13 @@ def test_a_namespace_may_ask_for_schemas(broker, client, namespace, topic):
 
 def test_schemas_and_their_versions_outlive_the_broker(tmp_path):
     topic = "persistent://public/default/orders"
-    for record in (Order, Optional):
-        with BrokerProcess(tmp_path) as process:
+    with BrokerProcess(tmp_path) as process:
+        for record in (Order, Optional):
             client = open_client(process.service_url)
             client.create_producer(topic, schema=AvroSchema(record)).send(record(number=1))
             client.close()
-    with BrokerProcess(tmp_path) as process:
+            process.kill()
+            process.start()
         assert versions(process, "default") == [(0, "AVRO"), (1, "AVRO")]
         client = open_client(process.service_url)
         with pytest.raises(pulsar.IncompatibleSchema):

@@ -65,10 +65,15 @@ def on_a_terminal(rows, columns, *arguments):
     shown = b""
     with subprocess.Popen(command, env=environment, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
-        with contextlib.suppress(OSError):  # How a terminal says that nobody writes any more.
-            while part := os.read(ours, 1 << 16):
-                shown += part
-        os.close(ours)
+        try:
+            with contextlib.suppress(OSError):  # How a terminal says that nobody writes any more.
+                while part := os.read(ours, 1 << 16):
+                    shown += part
+        except BaseException:  # Too long: it would wait for somebody to read, and we for its end.
+            process.kill()
+            raise
+        finally:
+            os.close(ours)
     return process.returncode, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
 
