@@ -1,6 +1,7 @@
 """The subscriptions of one topic: opened with their cursors, moved in its log, and dropped."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.topics.admission import Admission
@@ -36,42 +37,23 @@ _NO_SUBSCRIPTIONS: Final = frozenset({CURSOR, COMPACTION_CURSOR})
 """The cursors that the broker reads with itself."""
 
 
+@dataclass(slots=True, eq=False)
 class TopicSubscriptions:
     """Opens and drops them."""
 
-    __slots__ = (
-        "_admission",
-        "_context",
-        "_failed",
-        "_ledger",
-        "_made_tasks",
-        "_removed_totals",
-        "_state",
-        "by_name",
-        "rates",
-    )
+    state: StoredTopicState
+    by_name: dict[str, PersistentSubscription]
+    admission: Admission
+    failed: Callable[[], None]  # A log took no record: the topic must be opened again.
+    rates: TopicRates | None = None
+    """The limits of the topic, where there are any."""
+    _removed_totals: DeliveryTotals | None = None
+    _made_tasks: Tasks | None = None  # Most topics at rest have none.
 
-    def __init__(
-        self,
-        state: StoredTopicState,
-        by_name: dict[str, PersistentSubscription],
-        admission: Admission,
-        failed: Callable[[], None],
-    ) -> None:
-        """``failed`` is called when a log took no record: the topic must be opened again."""
-        self._failed = failed
-        self.by_name = by_name
-        self.rates: TopicRates | None = None
-        """The limits of the topic, where there are any."""
-        self._state = state
-        self._ledger = state.ledger
-        self._admission = admission
-        self._context = state.context
-        self._removed_totals: DeliveryTotals | None = None
-        self._made_tasks: Tasks | None = None  # Most topics at rest have none.
-        for name, cursor in state.ledger.cursors.items():
+    def __post_init__(self) -> None:
+        for name, cursor in self.state.ledger.cursors.items():
             if name not in _NO_SUBSCRIPTIONS:
-                by_name[name] = self._subscription(name)
+                self.by_name[name] = self._subscription(name)
             assert cursor.durable, "a topic that was just opened has durable cursors only"
 
     @property
@@ -83,10 +65,12 @@ class TopicSubscriptions:
         self, request: SubscribeRequest, connection: ClientConnection
     ) -> tuple[PersistentSubscription, Consumer]:
         """Attach a consumer; ``Topic.subscribe`` says what is raised."""
-        self._state.check_open()
+        self.state.check_open()
         check_subscription_name(request.subscription)
-        self._admission.check_subscribe_rate(request, connection.address, self._context.clock.now())
-        with self._admission.consumer(request, address=connection.address):
+        self.admission.check_subscribe_rate(
+            request, connection.address, self.state.context.clock.now()
+        )
+        with self.admission.consumer(request, address=connection.address):
             subscription = self.by_name.get(request.subscription)
             if subscription is None:
                 subscription = await self._open_for(request)
@@ -96,9 +80,9 @@ class TopicSubscriptions:
             elif subscription.durable and request.properties and not subscription.properties:
                 await subscription.set_properties(request.properties)
             if request.start_rollback_s > 0 and not subscription.consumers:
-                since = self._context.clock.wall_ms() - request.start_rollback_s * 1000
+                since = self.state.context.clock.wall_ms() - request.start_rollback_s * 1000
                 await subscription.cursor.reset(
-                    await log_positions.position_at(self._ledger, since)
+                    await log_positions.position_at(self.state.ledger, since)
                 )
             try:
                 consumer = await subscription.add(request, connection)
@@ -116,19 +100,17 @@ class TopicSubscriptions:
         self, name: str, start: Position, properties: dict[str, str]
     ) -> PersistentSubscription:
         """One that nobody has used yet. Raises ConsumerBusy where there is one of the name."""
-        self._state.check_open()
+        self.state.check_open()
         check_subscription_name(name)
         if name in self.by_name:
-            raise ConsumerBusy(f"Subscription {name} already exists for topic {self._state.name}")
+            raise ConsumerBusy(f"Subscription {name} already exists for topic {self.state.name}")
         return await self._open(name, start, properties)
 
     async def delete(self, name: str, *, force: bool) -> None:
         """Raises SubscriptionNotFound; ConsumerBusy while it has consumers, unless forced."""
         subscription = self.by_name.get(name)
         if subscription is None:
-            raise SubscriptionNotFound(
-                f"Subscription {name} not found for topic {self._state.name}"
-            )
+            raise SubscriptionNotFound(f"Subscription {name} not found for topic {self.state.name}")
         if subscription.consumers and not force:
             raise ConsumerBusy(f"Subscription {name} has active connected consumers")
         await self.drop(subscription)
@@ -140,8 +122,8 @@ class TopicSubscriptions:
 
         Raises LimitReached, TopicClosed, Fenced.
         """
-        with self._admission.subscription(name):
-            await self._ledger.open_cursor(name, start, properties=properties)
+        with self.admission.subscription(name):
+            await self.state.ledger.open_cursor(name, start, properties=properties)
             return self._of_cursor(name)
 
     async def _open_for(self, request: SubscribeRequest) -> PersistentSubscription:
@@ -150,10 +132,10 @@ class TopicSubscriptions:
         latest = request.initial_position is InitialPosition.LATEST
         start = LATEST if latest else EARLIEST
         if request.durable:
-            self._admission.check_first_use()
+            self.admission.check_first_use()
             return await self._open(name, start, request.properties)
-        if name not in self._ledger.cursors:
-            self._ledger.open_reader(name, start if request.start is None else request.start)
+        if name not in self.state.ledger.cursors:
+            self.state.ledger.open_reader(name, start if request.start is None else request.start)
         return self._of_cursor(name)
 
     async def drop(self, subscription: Subscription) -> None:
@@ -167,7 +149,7 @@ class TopicSubscriptions:
         self._removed_totals.add(subscription.closed_totals)
         try:
             await its.delete_logs()
-            await self._ledger.delete_cursor(subscription.name)
+            await self.state.ledger.delete_cursor(subscription.name)
         except MagnetarError as error:
             try:
                 self._of_cursor(subscription.name)  # So that it can be deleted again.
@@ -186,21 +168,23 @@ class TopicSubscriptions:
         """Make ``position``, or the one after it, the next entry to be delivered."""
 
         async def target() -> Position:
-            return self._ledger.next_position(position) if excluded else position
+            return self.state.ledger.next_position(position) if excluded else position
 
         await self._seek(subscription, target, ack_set)
 
     async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
         """Seek to the first entry published then or later; to the end where none was."""
         await self._seek(
-            subscription, lambda: log_positions.position_at(self._ledger, publish_time_ms), None
+            subscription,
+            lambda: log_positions.position_at(self.state.ledger, publish_time_ms),
+            None,
         )
 
     async def skip(self, subscription: Subscription, count: int | None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
-        its, clock = own(subscription), self._context.clock
+        its, clock = own(subscription), self.state.context.clock
         its.acknowledge_up_to(
-            await log_positions.position_behind(self._ledger, its.cursor, count, clock)
+            await log_positions.position_behind(self.state.ledger, its.cursor, count, clock)
         )
 
     async def count_backlog(
@@ -208,12 +192,12 @@ class TopicSubscriptions:
     ) -> BacklogCount:
         """Count the unacknowledged entries, from ``start`` on where it is given."""
         return await count_backlog(
-            self._ledger,
+            self.state.ledger,
             subscription.cursor,
             start,
-            entries_max=self._context.settings.backlog_scan_entries_max,
-            time_s_max=self._context.settings.backlog_scan_ms_max / 1000,
-            clock=self._context.clock,
+            entries_max=self.state.context.settings.backlog_scan_entries_max,
+            time_s_max=self.state.context.settings.backlog_scan_ms_max / 1000,
+            clock=self.state.context.clock,
         )
 
     def disconnect(self, to: BrokerAddress | None = None) -> None:
@@ -235,16 +219,16 @@ class TopicSubscriptions:
     @property
     def _tasks(self) -> Tasks:
         if self._made_tasks is None:
-            self._made_tasks = Tasks(f"topic {self._state.name}")
+            self._made_tasks = Tasks(f"topic {self.state.name}")
         return self._made_tasks
 
     def _of_cursor(self, name: str) -> PersistentSubscription:
         """The subscription of a cursor that was just opened. Raises TopicClosed, Fenced."""
-        self._state.check_open()
+        self.state.check_open()
         # Several may have waited for the same cursor; the first to get here makes it, and may
         # have deleted it before the others got here.
         if name not in self.by_name:
-            if name not in self._ledger.cursors:
+            if name not in self.state.ledger.cursors:
                 raise Fenced(f"Subscription {name} was deleted as it was opened; subscribe again")
             self.by_name[name] = self._subscription(name)
         return self.by_name[name]
@@ -252,13 +236,13 @@ class TopicSubscriptions:
     def _subscription(self, name: str) -> PersistentSubscription:
         subscription = PersistentSubscription(
             name,
-            self._ledger.cursors[name],
-            self._state,
+            self.state.ledger.cursors[name],
+            self.state,
             self._tasks,
-            self._failed,
+            self.failed,
         )
-        subscription.limit_rates(self.rates, self._state.policies)
-        subscription.ended = terminated_at(self._ledger) is not None
+        subscription.limit_rates(self.rates, self.state.policies)
+        subscription.ended = terminated_at(self.state.ledger) is not None
         return subscription
 
     async def _seek(
@@ -270,7 +254,7 @@ class TopicSubscriptions:
         try:
             await own(subscription).seek(target, ack_set)
         finally:
-            if not self._state.closed and not subscription.durable:
+            if not self.state.closed and not subscription.durable:
                 self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
 
     async def _drop_if_left(self, subscription: Subscription) -> None:
@@ -278,6 +262,6 @@ class TopicSubscriptions:
             await self.drop(subscription)
 
     async def _drop_if_abandoned(self, subscription: Subscription) -> None:
-        await self._context.clock.sleep(ABANDONED_AFTER_S)
+        await self.state.context.clock.sleep(ABANDONED_AFTER_S)
         if not subscription.consumers:
             await self.drop(subscription)

@@ -5,6 +5,7 @@ until that is made up for: over time the rate is exact.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 WAIT_MIN_S: Final = 0.02
@@ -20,6 +21,7 @@ Counters = Callable[[], tuple[int, int]]
 """Tells messages and bytes published up to now."""
 
 
+@dataclass(slots=True, eq=False)
 class RateLimit:
     """A rate limit, unlimited until it is set. ``name`` is its owner: topic, subscription, broker.
 
@@ -28,30 +30,16 @@ class RateLimit:
     done for each run needs no questions.
     """
 
-    __slots__ = (
-        "_at",
-        "_bytes_max",
-        "_bytes_per_s",
-        "_given",
-        "_messages_max",
-        "_messages_per_s",
-        "_published",
-        "messages",
-        "name",
-        "size_bytes",
-    )
-
-    def __init__(self, name: str, now: float) -> None:
-        self.name = name
-        self.messages = _INFINITE
-        self.size_bytes = _INFINITE
-        self._at = now
-        self._messages_max = _INFINITE
-        self._bytes_max = _INFINITE
-        self._messages_per_s = 0.0
-        self._bytes_per_s = 0.0
-        self._given = 0, 0, 1.0  # Messages, bytes, and the period.
-        self._published: _Published | None = None
+    name: str
+    at: float  # When it was refilled last.
+    messages: float = _INFINITE
+    size_bytes: float = _INFINITE
+    _messages_max: float = _INFINITE
+    _bytes_max: float = _INFINITE
+    _messages_per_s: float = 0.0
+    _bytes_per_s: float = 0.0
+    _given: tuple[int, int, float] = (0, 0, 1.0)  # Messages, bytes, and the period.
+    _published: "_Published | None" = None
 
     def set(
         self,
@@ -90,9 +78,9 @@ class RateLimit:
 
     def refill(self, now: float) -> None:
         """Look at the time."""
-        elapsed = now - self._at
+        elapsed = now - self.at
         if elapsed > 0:
-            self._at = now
+            self.at = now
             if self._published is not None and self._published.measure(now):
                 self._find_bounds()
             if self._messages_per_s:
