@@ -5,6 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
@@ -40,3 +41,20 @@ pytest_plugins = ["magnetar.testing.plugin", "support.workers"]
 
 def pytest_asyncio_loop_factories():
     return {"watched": WatchedLoop}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _pulsar_stays():
+    """Functions in this process import ours by the official client's name: other tests do not."""
+    before = _named_pulsar()
+    yield
+    for name, module in _named_pulsar().items():
+        if name in before:
+            sys.modules[name] = before[name]
+        elif module.__name__.startswith("magnetar."):
+            del sys.modules[name]
+
+
+def _named_pulsar():
+    modules = sys.modules.copy()  # In one step: threads import too.
+    return {name: module for name, module in modules.items() if name.partition(".")[0] == "pulsar"}
