@@ -52,8 +52,10 @@ sink: $(READY)  ## kills of a Spark stream that writes a million messages once, 
 spark-places: $(READY)  ## Spark behind Connect, on a standalone cluster, and declarative pipelines; some minutes
 	SPARK_PLACES=1 $(PY) -m pytest -s tests/spark/test_places.py $(ARGS)
 
-two-brokers: $(READY)  ## 200 seeds of two brokers whose bundles move and are lost at random; minutes
+two-brokers: $(READY)  ## two brokers whose bundles move and are lost at random: 200 seeds, and all tests of the client
 	SEEDS=200 $(PY) -m pytest -n 2 tests/cluster $(ARGS)
+	@seed=$${TWO_BROKERS:-$$(date +%s)}; echo "TWO_BROKERS=$$seed"; \
+		TWO_BROKERS=$$seed $(PY) -m pytest -n 2 tests/client $(ARGS)
 
 functions: $(READY)  ## nine kills of a function that counts, five of the worker of others; some minutes
 	FUNCTION_KILLS=9 WORKER_KILLS=5 $(PY) -m pytest -s tests/spark/test_function_campaign.py tests/functions $(ARGS)

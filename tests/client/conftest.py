@@ -1,5 +1,6 @@
 """One service for the tests of our client: our own broker, or Apache Pulsar."""
 
+from contextlib import nullcontext
 from itertools import count
 
 import pytest
@@ -44,7 +45,8 @@ def of_two_brokers(request, broker):
     if request.node.get_closest_marker("one_broker"):
         pytest.skip("it is about one broker")
     unmoved = request.node.get_closest_marker("unmoved") is not None
-    with broker.for_a_test(unmoved=unmoved):
+    of_its_own = not isinstance(broker, BrokerPair)
+    with nullcontext() if of_its_own else broker.for_a_test(unmoved=unmoved):
         yield
 
 

@@ -731,6 +731,7 @@ def test_older_records_are_read_by_their_own_schema(pulsar, client, topic):
     assert values == [second(name="old", age=5), second(name="new", age=7)]
 
 
+@pytest.mark.unmoved
 def test_what_a_program_forgets_stays_open(pulsar, client, topic):
     client.subscribe(topic, "s")
     client.create_producer(topic, producer_name="p")

@@ -83,6 +83,7 @@ async def test_of_a_batch_only_what_is_refused_is_a_dead_letter(client, topic):
     assert origins == {f"{good.ledger_id}:{good.entry_id}:-1:{index}" for index in (1, 2, 3)}
 
 
+@pytest.mark.unmoved
 async def test_what_takes_too_long_too_often_is_a_dead_letter(client, topic):
     options = {"ack_timeout_s": 0.2, "ack_timeout_tick_s": 0.1}
     dead = await readers(client, f"{topic}-s-DLQ")

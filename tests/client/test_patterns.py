@@ -93,6 +93,7 @@ async def test_partitions_are_taken_as_their_topic(broker, client, topic):
     assert {message.topic[-13:-1] for message in messages} == {"b-partition-"}
 
 
+@pytest.mark.one_broker
 async def test_topics_that_are_not_kept_match_when_asked_for(client, topic):
     volatile = topic.replace("persistent", "non-persistent", 1)
     await put(client, f"{topic}-a", b"0")
@@ -109,6 +110,7 @@ async def test_topics_that_are_not_kept_match_when_asked_for(client, topic):
     await producer.close()
 
 
+@pytest.mark.one_broker
 async def test_what_comes_is_not_kept_and_found_all_the_same(client, topic):
     volatile = topic.replace("persistent", "non-persistent", 1)
     consumer = await client.subscribe(

@@ -43,6 +43,7 @@ def stored(broker, topic):
 
 
 @pytest.mark.parametrize("what", ["received", "sent", "made"])
+@pytest.mark.unmoved
 def test_ctrl_c_at_any_moment_loses_nothing(broker, topic, what):
     lines, errors = run("interrupted", broker.service_url, topic, what)
     interruptions, _ = lines[-1].split()
@@ -78,6 +79,7 @@ def test_the_asyncio_client_of_a_parent_is_refused_in_its_child(broker, topic):
 
 
 @pytest.mark.parametrize("how", ["pending", "threads", "late", "exits"])
+@pytest.mark.unmoved
 def test_what_was_taken_is_stored_when_the_process_ends(broker, topic, how):
     lines, errors = run("ends", broker.service_url, topic, how, exit_code=7 * (how == "exits"))
     assert stored(broker, topic) == [b"%d" % number for number in range(2_500)]

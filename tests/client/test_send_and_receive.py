@@ -36,6 +36,7 @@ async def test_ten_thousand_messages_arrive_once_and_in_order(client, topic, bat
 
 
 @pytest.mark.parametrize("batching", [True, False])
+@pytest.mark.unmoved
 async def test_one_by_one_too(client, topic, batching):
     consumer = await client.subscribe(topic, "s")
     producer = await client.create_producer(topic, batching=batching)

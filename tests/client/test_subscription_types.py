@@ -41,6 +41,7 @@ async def test_one_consumer_gets_everything_in_order(client, topic, kind):
 
 
 @pytest.mark.parametrize("kind", [SubscriptionType.SHARED, SubscriptionType.KEY_SHARED])
+@pytest.mark.unmoved
 async def test_several_consumers_share_everything(client, topic, kind):
     consumers = [
         await client.subscribe(topic, "s", type=kind, receiver_queue_size=100) for _ in range(3)

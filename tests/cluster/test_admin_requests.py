@@ -437,5 +437,6 @@ async def test_requests_are_answered_while_bundles_move(cluster, partitioned):
         stats = (await cluster.done("GET", f"{partitioned}/partitioned-stats")).json
         assert len(stats["partitions"]) == PARTITIONS
         await cluster.done("POST", f"{partitioned}/subscription/s/resetcursor/1")
+        await cluster.done("GET", f"{path_of(TOPIC + '-partition-0')}/stats")
     await moving
     assert await backlog(cluster, partitioned) == 4 * PARTITIONS

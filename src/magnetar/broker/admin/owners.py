@@ -83,15 +83,19 @@ class Owners:
         self._clock = clock
 
     async def answer(self, route: Route, request: Request, handler: Handler) -> Reply:
-        """Answer a request of a route that is about something."""
+        """Answer a request of a route that is about something, again where that moves meanwhile."""
         about: About = route.about
         arguments.check_numbers(request)  # Before anything is looked for.
-        try:
-            return await about.answer(self, request, handler)
-        except NotOwner as error:
-            if PASSED_ON in request.headers:
-                raise Rejection(MISDIRECTED, str(error)) from None
-            raise
+        for left in reversed(range(LOOKUPS_MAX)):
+            try:
+                return await about.answer(self, request, handler)
+            except NotOwner as error:
+                if PASSED_ON in request.headers:
+                    raise Rejection(MISDIRECTED, str(error)) from None
+                if error.web_url or error.web_url_tls or not left:
+                    raise
+            await self._clock.sleep(AGAIN_S)
+        raise AssertionError("the last look has returned or raised")
 
     async def ask(self, subject: Subject, request: Request) -> Reply:
         """The answer of whoever serves a topic or a bundle: this broker, where nobody does."""

@@ -50,11 +50,6 @@ class TopicAccess:
         names = in_turns(await self.partitions(topic))
         return [name async for name in names if await self.exists(name)]
 
-    def busy(self, topic: TopicName) -> int:
-        """Producers and consumers connected to a topic."""
-        loaded = self._registry.loaded.get(topic)
-        return 0 if loaded is None else loaded.busy
-
     async def _missing(self, topic: TopicName) -> TopicNotFound:
         if topic.partition_index < 0:
             return TopicNotFound(f"Topic {topic} not found")

@@ -154,7 +154,7 @@ class Attachment:
         return self.connection
 
     async def ask(self, request: Callable[[Connection], Awaitable[T]], timeout_s: float) -> T:
-        """Ask the broker, again when the connection is lost.
+        """Ask the broker, again when the connection is lost or the broker has let the owner go.
 
         Raises the broker's error, TimedOut after ``timeout_s`` seconds, what ended the attachment.
         """
@@ -164,7 +164,10 @@ class Attachment:
                     connection = await self.attached()
                     try:
                         return await request(connection)
-                    except ConnectionLost as error:
+                    except MagnetarError as error:
+                        attached = self.connection is connection
+                        if attached and not isinstance(error, ConnectionLost):
+                            raise
                         self._trouble = error
                         log.info("client.asks_again owner=%s", self._owner)
         except TimedOut:

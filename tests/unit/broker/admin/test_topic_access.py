@@ -57,10 +57,6 @@ async def test_partitions_are_known_before_they_are_created(world, access):
     assert await access.partitions(BASE.partition(0)) == []
 
 
-async def test_nothing_is_busy_that_is_not_open(access):
-    assert access.busy(BASE) == 0
-
-
 def test_a_missing_subscription_is_told_in_pulsar_s_words():
     words = "Subscription s not found for topic persistent://public/default/p"
     assert str(no_subscription("s", BASE)) == words

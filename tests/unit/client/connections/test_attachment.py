@@ -190,6 +190,27 @@ async def test_closing_ends_every_attempt_and_wakes_who_waits(owner):
     assert len(owner.refusals) == left
 
 
+async def test_a_broker_that_has_let_the_owner_go_is_asked_again(owner):
+    """Its refusal came behind the word that it serves the owner no longer."""
+    await owner.attachment.start(5)
+    asked = []
+
+    async def let_go_once(connection):
+        asked.append(connection)
+        if len(asked) == 1:
+            owner.attachment.lost(connection)
+            raise NotReady("Consumer not found")
+        return "answer"
+
+    assert await owner.attachment.ask(let_go_once, 60) == "answer"
+
+    async def refuse(_connection):
+        raise NotReady("no")
+
+    with pytest.raises(NotReady, match="no"):
+        await owner.attachment.ask(refuse, 60)
+
+
 async def test_who_asks_a_broker_that_is_away_hears_why(owner):
     await owner.attachment.start(5)
 

@@ -67,10 +67,9 @@ async def delete(admin: TopicServices, request: Request) -> Reply:
             f"{topic} is a partitioned topic, instead of calling delete topic, please call "
             "delete-partitioned-topic.",
         )
-    await admin.owners.access.open_anywhere(topic)
-    connected = admin.owners.access.busy(topic)
-    if connected and not force:
-        raise Rejection(412, f"Topic has {connected} connected producers/consumers")
+    opened = await admin.owners.access.open_anywhere(topic)
+    if opened.busy and not force:
+        raise Rejection(412, f"Topic has {opened.busy} connected producers/consumers")
     if request.flag("dryRun"):
         return done()
     await admin.topics.delete(topic, force=force)
