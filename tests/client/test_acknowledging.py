@@ -41,6 +41,7 @@ async def test_an_awaited_acknowledgement_has_reached_the_broker(client, topic):
     assert await left(client, topic) == PAYLOADS[5:]
 
 
+@pytest.mark.unmoved
 async def test_a_cumulative_one_is_awaited_as_well(client, topic):
     consumer, messages = await received(client, topic, type=EXCLUSIVE, ack_receipts=True)
     await consumer.acknowledge_cumulative(messages[3])
@@ -48,6 +49,7 @@ async def test_a_cumulative_one_is_awaited_as_well(client, topic):
     assert await left(client, topic) == PAYLOADS[4:]
 
 
+@pytest.mark.unmoved
 async def test_without_receipts_awaiting_ends_at_once_and_closing_sends_what_waits(client, topic):
     consumer, messages = await received(client, topic, ack_group_time_s=60)
     await consumer.acknowledge(messages[:5])

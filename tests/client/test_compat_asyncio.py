@@ -66,6 +66,7 @@ async def test_what_is_sent_is_received(client, topic):
     assert (last.ledger_id(), last.entry_id()) == (ids[-1].ledger_id(), ids[-1].entry_id())
 
 
+@pytest.mark.unmoved
 async def test_messages_come_again(pulsar, client, topic):
     consumer = await client.subscribe(
         topic, "s", pulsar.ConsumerType.Shared, negative_ack_redelivery_delay_ms=100

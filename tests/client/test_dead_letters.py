@@ -200,6 +200,7 @@ async def test_letters_are_for_consumers_that_share(client, topic):
         await consumer.reconsume_later(await consumer.receive(20), 1)
 
 
+@pytest.mark.unmoved
 async def test_a_burst_of_dead_letters_is_stored_whole(client, topic):
     dead = await readers(client, f"{topic}-s-DLQ")
     consumer = await subscribed(client, topic, most=1, receiver_queue_size=100)

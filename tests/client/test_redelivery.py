@@ -71,6 +71,7 @@ async def test_what_is_not_acknowledged_in_time_comes_again(client, topic, kind)
 
 
 @pytest.mark.parametrize("kind", [SHARED, EXCLUSIVE])
+@pytest.mark.unmoved
 async def test_what_is_refused_again_and_again_comes_later_each_time(client, topic, kind):
     options = {"type": kind, "negative_ack_backoff": RedeliveryBackoff(min_s=0.1, max_s=0.4)}
     consumer, [message, *rest] = await published(client, topic, batch=1, **options)

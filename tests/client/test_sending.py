@@ -57,6 +57,7 @@ async def test_a_message_keeps_all_its_details(client, topic, batching):
     assert producer.last_sequence_id == 91
 
 
+@pytest.mark.unmoved
 async def test_a_delayed_message_comes_when_it_is_due(client, topic):
     consumer = await client.subscribe(topic, "s", type=SubscriptionType.SHARED)
     producer = await client.create_producer(topic)

@@ -18,6 +18,7 @@ def numbered(count):
 
 
 @pytest.mark.parametrize("kind", [SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER])
+@pytest.mark.unmoved
 async def test_one_consumer_gets_everything_in_order(client, topic, kind):
     consumers = [await client.subscribe(topic, "s", type=kind, name="a")]
     if kind is SubscriptionType.FAILOVER:

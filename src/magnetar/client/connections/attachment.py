@@ -176,17 +176,20 @@ class Attachment:
             why = f": {self._trouble}" if self._trouble else ""
             raise TimedOut(f"{self._topic} did not answer within {timeout_s:g} s{why}") from None
 
-    def lost(self, connection: Connection) -> None:
-        """Attach again, because ``connection`` serves the owner no longer."""
+    def lost(self, connection: Connection, *, moved: bool = False) -> None:
+        """Attach again, because ``connection`` serves the owner no longer.
+
+        ``moved``: the broker has said who serves the topic from now on, so nothing is amiss.
+        """
         if self._tried is connection:
             self._tried = None
         if self.connection is not connection:
             return
         self.connection = None
-        if self._clock.now() - self._since >= STABLE_S:
+        if moved or self._clock.now() - self._since >= STABLE_S:
             self._backoff.reset()
         if self._on(Event.LOST) is State.ATTACHING:
-            self._tasks.spawn("attach", self._again(at_once=False))
+            self._tasks.spawn("attach", self._again(at_once=moved))
 
     def hold(self) -> None:
         """Do not attach again until ``release``: the owner will be detached on purpose."""

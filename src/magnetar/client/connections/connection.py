@@ -51,7 +51,16 @@ class Callbacks(Protocol):
         """The broker closed it (``error`` is None), or the connection is gone."""
 
 
-class ProducerCallbacks(Callbacks, Protocol):
+class MovingCallbacks(Callbacks, Protocol):
+    """The callbacks of what is attached for one topic."""
+
+    def on_detached(
+        self, connection: "Connection", error: MagnetarError | None, *, moved: bool = False
+    ) -> None:
+        """As above; ``moved``: the broker has said which one serves the topic from now on."""
+
+
+class ProducerCallbacks(MovingCallbacks, Protocol):
     """The callbacks of a producer."""
 
     def on_receipt(self, frame: Frame) -> None: ...
@@ -59,7 +68,7 @@ class ProducerCallbacks(Callbacks, Protocol):
     def on_send_error(self, frame: Frame) -> None: ...
 
 
-class ConsumerCallbacks(Callbacks, Protocol):
+class ConsumerCallbacks(MovingCallbacks, Protocol):
     """The callbacks of a consumer."""
 
     def on_message(self, frame: Frame) -> None: ...
@@ -366,14 +375,18 @@ class Connection(asyncio.BufferedProtocol):
             producer.on_send_error(frame)
 
     def _on_close_producer(self, frame: Frame) -> None:
-        producer = self.producers.pop(frame.command.close_producer.producer_id, None)
+        close = frame.command.close_producer
+        producer = self.producers.pop(close.producer_id, None)
         if producer is not None:
-            producer.on_detached(self, None)
+            moved = bool(close.assignedBrokerServiceUrl or close.assignedBrokerServiceUrlTls)
+            producer.on_detached(self, None, moved=moved)
 
     def _on_close_consumer(self, frame: Frame) -> None:
-        consumer = self.consumers.pop(frame.command.close_consumer.consumer_id, None)
+        close = frame.command.close_consumer
+        consumer = self.consumers.pop(close.consumer_id, None)
         if consumer is not None:
-            consumer.on_detached(self, None)
+            moved = bool(close.assignedBrokerServiceUrl or close.assignedBrokerServiceUrlTls)
+            consumer.on_detached(self, None, moved=moved)
 
     def _on_ack_response(self, frame: Frame) -> None:
         response = frame.command.ackResponse

@@ -245,11 +245,13 @@ class TopicConsumer:
     def on_end_of_topic(self) -> None:
         self.reached_end = True
 
-    def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
+    def on_detached(
+        self, connection: Connection, error: MagnetarError | None, *, moved: bool = False
+    ) -> None:
         if connection is self.incoming.connection:
             self.incoming.detached()
             self.acks.detached(lost=error is not None)
-        self._attachment.lost(connection)
+        self._attachment.lost(connection, moved=moved)
 
     async def _attach(self, connection: Connection) -> None:
         connection.consumers[self._id] = self

@@ -158,11 +158,13 @@ class TopicProducer:
             self._refused(error)
             self._reconnect(f"send {refusal.sequence_id} failed: {error}")
 
-    def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
+    def on_detached(
+        self, connection: Connection, error: MagnetarError | None, *, moved: bool = False
+    ) -> None:
         if error is None and self._asked is not None:  # It was queued at a broker that detached it.
             connection.fail(self._asked, TopicClosed(f"{self._topic} was closed: it moves"))
         self._sends.trouble = self._sends.trouble or error
-        self._attachment.lost(connection)
+        self._attachment.lost(connection, moved=moved)
 
     async def _attach(self, connection: Connection) -> None:
         epoch, self._epoch = self._epoch, self._epoch + 1

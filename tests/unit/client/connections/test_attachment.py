@@ -102,6 +102,17 @@ async def test_only_an_attachment_that_lasted_starts_the_delays_over(lookup):
     await owner.attachment.close("the test is over")
 
 
+async def test_who_is_told_that_the_topic_moved_goes_there_at_once(lookup):
+    clock = ManualClock()
+    owner = Owner(lookup, clock)
+    await owner.attachment.start(5)
+    for _ in range(20):
+        owner.attachment.lost(owner.attached[-1], moved=True)
+        assert await owner.attachment.attached() is owner.attached[-1]
+    assert clock.now() == ManualClock().now()
+    await owner.attachment.close("the test is over")
+
+
 async def test_news_of_an_old_connection_changes_nothing(owner):
     await owner.attachment.start(5)
     old = owner.attached[0]

@@ -73,7 +73,7 @@ class Side:
     def on_topics(self, frame):
         self.told.append(("topics", frame.command.watchTopicUpdate.new_topics))
 
-    def on_detached(self, connection, error):
+    def on_detached(self, connection, error, *, moved=False):
         assert isinstance(connection, Connection)
         self.told.append(("detached", error))
         self.detached.set()
