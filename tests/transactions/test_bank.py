@@ -18,7 +18,7 @@ from support.apache_pulsar import WITH_PULSAR
 from transactions.bank import TOPICS
 from transactions.enabled import SETTINGS
 
-from magnetar import EARLIEST_MESSAGE, Client, InitialPosition, SubscriptionType
+from magnetar import EARLIEST_MESSAGE, Client, InitialPosition
 from magnetar.errors import MagnetarError
 from magnetar.testing.processes import BrokerProcess
 
@@ -88,12 +88,23 @@ async def kill_some(workers, broker, chance):
             worker.start()
 
 
-async def audit(client, prefix, transfers):
+async def done(client, topics, count):
+    """Return when so many messages are visible."""
+    async with client.subscribe(
+        topics, "counter", initial_position=InitialPosition.EARLIEST
+    ) as found:
+        while count > 0:
+            messages = await found.receive_many()
+            found.acknowledge(messages)
+            count -= len(messages)
+
+
+async def audit(client, topics, transfers):
     """Read everything again and again, until cancelled. Brokers that are away are waited for."""
     while True:
-        for number in range(TOPICS):
+        for topic in topics:
             try:
-                check(await read(client, f"{prefix}-{number}"), transfers)
+                check(await read(client, topic), transfers)
             except MagnetarError:
                 await asyncio.sleep(0.1)
 
@@ -113,38 +124,25 @@ async def bank(service_url, broker, chance, tmp_path):
     texts = list(transfers_of(chance, int(KILLS_S * TRANSFERS_PER_S)))
     transfers = [tuple(map(int, text.split(":"))) for text in texts]
     async with Client(service_url, operation_timeout_s=60, backoff_max_s=0.5) as client:
-        consumer = await client.subscribe(
-            f"{prefix}-transfers",
-            "bank",
-            type=SubscriptionType.SHARED,
-            initial_position=InitialPosition.EARLIEST,
-            receiver_queue_size=1,
-        )
-        consumer.pause()
-        for number in range(TOPICS):  # What keeps the messages.
+        topics = [f"{prefix}-{number}" for number in range(TOPICS)]
+        for topic in topics:  # What keeps the messages.
             keeper = await client.subscribe(
-                f"{prefix}-{number}", "keeper", initial_position=InitialPosition.EARLIEST
+                topic, "keeper", initial_position=InitialPosition.EARLIEST
             )
             await keeper.close()
         async with client.create_producer(f"{prefix}-transfers", batching=False) as producer:
             await producer.send_many([text.encode() for text in texts])
         workers = [Worker(service_url, prefix, tmp_path / f"{n}.log") for n in range(WORKERS)]
-        auditing = asyncio.ensure_future(audit(client, prefix, transfers))
+        auditing = asyncio.ensure_future(audit(client, topics, transfers))
         try:
             await kill_some(workers, broker, chance)
-            async with asyncio.timeout(DONE_WITHIN_S):
-                while await consumer.backlog():
-                    assert not auditing.done(), auditing.exception()
-                    await asyncio.sleep(0.2)  # The broker tells nobody of it.
+            await asyncio.wait_for(done(client, topics, 2 * len(transfers)), DONE_WITHIN_S)
+            assert not auditing.done(), auditing.exception()
         finally:
             for worker in workers:
                 worker.kill()
             auditing.cancel()
-        everything = [
-            change
-            for number in range(TOPICS)
-            for change in await read(client, f"{prefix}-{number}")
-        ]
+        everything = [change for topic in topics for change in await read(client, topic)]
     check(everything, transfers)
     assert len(everything) == 2 * len(transfers)
     assert sum(change for _, _, change in everything) == 0
