@@ -1,7 +1,8 @@
 """A function is killed again and again, its driver, its worker or the broker, and adds up.
 
 ``make functions`` runs it: FUNCTION_KILLS says how often. The times of kills are chance, of a seed.
-With FUNCTION_GUARANTEES=ATLEAST_ONCE nothing may be lost, and what comes again is counted.
+With FUNCTION_GUARANTEES=ATLEAST_ONCE nothing may be lost, and what comes again is counted. With
+FUNCTION_TRANSACTIONS=1 the broker has transactions, by which each message counts once.
 """
 
 import contextlib
@@ -30,8 +31,10 @@ KILLS = int(os.environ.get("FUNCTION_KILLS", "0"))
 MESSAGES = int(os.environ.get("FUNCTION_MESSAGES", "200000"))
 SEED = int(os.environ.get("FUNCTION_SEED", "1"))
 GUARANTEES = os.environ.get("FUNCTION_GUARANTEES", "EFFECTIVELY_ONCE")
+TRANSACTIONS = os.environ.get("FUNCTION_TRANSACTIONS") == "1"
 SETTINGS = {
     "brokerDeduplicationEnabled": True,
+    "transactionCoordinatorEnabled": TRANSACTIONS,
     "defaultRetentionTimeInMinutes": -1,
     "defaultRetentionSizeInMB": -1,
 }

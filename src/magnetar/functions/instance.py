@@ -4,8 +4,9 @@ Messages go through it in runs. The order of the steps is what the guarantees ar
 
     ATMOST_ONCE       acknowledge, process, send
     ATLEAST_ONCE      process, send, write the state, acknowledge
-    EFFECTIVELY_ONCE  the same, but each message is sent once (``sending.py``), and the position is
-                      written with the state
+    EFFECTIVELY_ONCE  process; send, write the state and acknowledge in one transaction. Where the
+                      broker has none: as above, but each message is sent once (``sending.py``), and
+                      the position is written with the state
     MANUAL            process, send, write the state; acknowledge what the function says
 """
 
@@ -22,7 +23,7 @@ from magnetar.client.consumers.config import ConsumerOptions
 from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.client.message import Message
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue, MagnetarError, TopicNotFound
+from magnetar.errors import InvalidValue, MagnetarError, NotAllowed, TopicNotFound
 from magnetar.functions.config import FunctionConfig, ProcessingGuarantees, SubscriptionPosition
 from magnetar.functions.context import State
 from magnetar.functions.instance_metrics import InstanceMetrics
@@ -42,6 +43,7 @@ RUN_MESSAGES_MAX: Final = 1000
 _IDLE_S: Final = 0.25
 _ERROR_PAUSE_S: Final = 1.0
 _PARTITIONS_CHECK_S: Final = 60.0
+_TRANSACTION_S: Final = 60.0
 
 
 class Instance:
@@ -67,6 +69,7 @@ class Instance:
         self._config = config
         self._clock = clock
         self._once = config.processing_guarantees is ProcessingGuarantees.EFFECTIVELY_ONCE
+        self._in_transactions = self._once and has_transactions(client)
         self._most_once = config.processing_guarantees is ProcessingGuarantees.ATMOST_ONCE
         self._manual = config.processing_guarantees is ProcessingGuarantees.MANUAL or not (
             config.auto_ack or config.window_config
@@ -134,18 +137,39 @@ class Instance:
             [message for message in messages if not self._is_known(message)] if known else messages
         )
         outcome = self._processor.run(new)
-        try:
-            self._sender.send(outcome.sent)
-        except MagnetarError as error:
-            self._not_sent(error)
-            outcome = self._sent_one_by_one(outcome)
-        self._state.write({topic: _text(place) for topic, place in _places(new).items()})
-        self._acknowledge(consumer, outcome, known)
+        positions = {topic: _text(place) for topic, place in _places(new).items()}
+        if self._in_transactions:
+            if messages:
+                self._finish_in_transaction(consumer, outcome, known, positions)
+        else:
+            try:
+                self._sender.send(outcome.sent)
+            except MagnetarError as error:
+                self._not_sent(error)
+                outcome = self._sent_one_by_one(outcome)
+            self._state.write(positions)
+            self._acknowledge(consumer, outcome, known)
         if self._once:
             self._done |= _places(new)
         lines = self._lines.messages()
         if lines:
             self._log(lines)
+
+    def _finish_in_transaction(
+        self,
+        consumer: blocking.Consumer[Any],
+        outcome: Outcome,
+        known: list[Message[Any]],
+        positions: dict[str, str],
+    ) -> None:
+        """Raises what keeps it from being committed: the state that is here counts no more."""
+        try:
+            with self._client.transaction(_TRANSACTION_S) as txn:
+                self._sender.send(outcome.sent, txn)
+                self._state.write(positions, txn)
+                self._acknowledge(consumer, outcome, known, txn)
+        except MagnetarError as error:
+            self._not_sent(error)
 
     def _sent_one_by_one(self, outcome: Outcome) -> Outcome:
         """Send again what was not stored, input by input: one may have failed for all.
@@ -179,7 +203,11 @@ class Instance:
             raise error
 
     def _acknowledge(
-        self, consumer: blocking.Consumer[Any], outcome: Outcome, known: list[Message[Any]]
+        self,
+        consumer: blocking.Consumer[Any],
+        outcome: Outcome,
+        known: list[Message[Any]],
+        txn: blocking.Transaction | None = None,
     ) -> None:
         if self._manual:
             done = outcome.acknowledged
@@ -188,7 +216,7 @@ class Instance:
         if self._most_once:
             return
         if done or known:
-            consumer.acknowledge([*known, *done])
+            consumer.acknowledge([*known, *done], txn=txn)
         if outcome.failed:
             consumer.negative_acknowledge(
                 [each for each in outcome.failed if isinstance(each, Message)]
@@ -222,7 +250,10 @@ class Instance:
             raise InvalidValue(
                 "EFFECTIVELY_ONCE asks the broker whether it deduplicates: give the admin URL"
             )
-        return OnceSender(producers, TopicAdmin(admin_url, 30.0, client=settings).deduplicates)
+        deduplicates = TopicAdmin(admin_url, 30.0, client=settings).deduplicates
+        if self._in_transactions:
+            return PlainSender(producers, deduplicates)
+        return OnceSender(producers, deduplicates)
 
     def _assigned(self) -> list[str]:
         """The partitions of this instance, where each has one instance."""
@@ -264,6 +295,16 @@ class Instance:
             schema=self._processor.values.consumer_schema,
             **options,
         )
+
+
+def has_transactions(client: blocking.Client) -> bool:
+    """Whether the broker of a client has transactions."""
+    try:
+        with client.transaction() as txn:
+            txn.abort()
+    except NotAllowed:
+        return False
+    return True
 
 
 def inputs_of(config: FunctionConfig) -> list[str] | re.Pattern[str]:

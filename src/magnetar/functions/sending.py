@@ -1,6 +1,7 @@
 """What a function sends, and the producers that send it: plainly, or each message once.
 
-Once: an input's messages go through a producer that is named after the function, the input's
+Once, where the broker has transactions: in the transaction that acknowledges the inputs. Where it
+has none: an input's messages go through a producer that is named after the function, the input's
 partition and its ledger, with sequence ids made of the place in that ledger. The broker tells such
 a producer the highest id that it has, so what was sent for an input before a crash is passed over.
 """
@@ -52,7 +53,7 @@ class Outgoing(NamedTuple):
 class Sender(Protocol):
     """Sends messages in their order. Close it."""
 
-    def send(self, sent: Iterable[Outgoing]) -> None:
+    def send(self, sent: Iterable[Outgoing], txn: blocking.Transaction | None = None) -> None:
         """Return when they are stored, and their callbacks called. Raises why one is not."""
 
     def close(self) -> None: ...
@@ -108,14 +109,17 @@ class Producers:
 
 
 class PlainSender:
-    """One producer for each topic."""
+    """One producer for each topic, which has to deduplicate if ``deduplicates`` is given."""
 
-    def __init__(self, producers: Producers) -> None:
+    def __init__(
+        self, producers: Producers, deduplicates: Callable[[str], bool] | None = None
+    ) -> None:
         self._producers = producers
+        self._deduplicates = deduplicates
         self._open: dict[str, blocking.Producer] = {}
         self._closing = ExitStack()
 
-    def send(self, sent: Iterable[Outgoing]) -> None:
+    def send(self, sent: Iterable[Outgoing], txn: blocking.Transaction | None = None) -> None:
         by_topic: dict[str, list[Outgoing]] = {}
         for each in sent:
             by_topic.setdefault(each.topic, []).append(each)
@@ -123,7 +127,9 @@ class PlainSender:
             if topic not in self._open:
                 producer = self._producers.open(topic, there[0].compression)
                 self._open[topic] = self._closing.enter_context(producer)
-            ids = self._open[topic].send_many([each.message for each in there])
+                if self._deduplicates is not None:
+                    _check(_partition_of(topic, producer), self._deduplicates)
+            ids = self._open[topic].send_many([each.message for each in there], txn=txn)
             for each, message_id in zip(there, ids, strict=True):
                 if each.callback is not None:
                     _tell(each.callback, message_id)
@@ -141,7 +147,7 @@ class _Numbered(NamedTuple):
 
 
 class OnceSender:
-    """Sends each message once, however often its input is processed."""
+    """Sends each message once, however often its input is processed. Needs no transaction."""
 
     def __init__(self, producers: Producers, deduplicates: Callable[[str], bool]) -> None:
         """``deduplicates`` says whether the broker does so for a topic that is loaded."""
@@ -150,8 +156,9 @@ class OnceSender:
         self._partitions: dict[str, int] = {}
         self._open: dict[_Numbered, tuple[blocking.Producer, int]] = {}
 
-    def send(self, sent: Iterable[Outgoing]) -> None:
+    def send(self, sent: Iterable[Outgoing], txn: blocking.Transaction | None = None) -> None:
         """Raises NotAllowed for a topic that does not deduplicate."""
+        assert txn is None, "the producers' numbers are what makes it once"
         placed: dict[_Numbered, list[Outgoing]] = {}
         count, before = 0, None
         for each in sent:
@@ -199,15 +206,27 @@ class OnceSender:
                 self._open.pop(other)[0].close()
             name = f"function:{self._producers.config.fqfn}:{key.source}:{key.ledger_id}"
             producer = self._producers.open(key.topic, compression, name)
-            if not self._deduplicates(key.topic):
+            try:
+                _check(key.topic, self._deduplicates)
+            except NotAllowed:
                 producer.close()
-                raise NotAllowed(
-                    f"{key.topic} does not deduplicate, so EFFECTIVELY_ONCE cannot be kept: switch "
-                    "it on (POST true to /admin/v2/namespaces/<namespace>/deduplication, or "
-                    "brokerDeduplicationEnabled), or use ATLEAST_ONCE"
-                )
+                raise
             self._open[key] = producer, producer.last_sequence_id
         return self._open[key]
+
+
+def _partition_of(topic: str, producer: blocking.Producer) -> str:
+    """The first partition of a topic that has some."""
+    return str(TopicName.parse(topic).partition(0)) if producer.partitions else topic
+
+
+def _check(topic: str, deduplicates: Callable[[str], bool]) -> None:
+    if not deduplicates(topic):
+        raise NotAllowed(
+            f"{topic} does not deduplicate, so EFFECTIVELY_ONCE cannot be kept: switch it on (POST "
+            "true to /admin/v2/namespaces/<namespace>/deduplication, or "
+            "brokerDeduplicationEnabled), or use ATLEAST_ONCE"
+        )
 
 
 def sequence_id(cause: Message[Any], count: int) -> int:

@@ -73,13 +73,13 @@ class StateTopic:
             self._open()
         return self._state.positions
 
-    def write(self, positions: Mapping[str, str]) -> None:
+    def write(self, positions: Mapping[str, str], txn: blocking.Transaction | None = None) -> None:
         """Return when what was changed is stored; ``positions`` are how far inputs are then."""
         self._followed = False
         records = self._state.changes(positions)
         if records:
             assert self._producer is not None, "what was changed was opened before"
-            self._producer.send_many([_message(record) for record in records])
+            self._producer.send_many([_message(record) for record in records], txn=txn)
 
     def close(self) -> None:
         for each in (self._reader, self._producer):

@@ -18,6 +18,7 @@ SETTINGS = {
     "brokerDeduplicationEnabled": True,
     "activeConsumerFailoverDelayTimeMillis": 0,
     "acknowledgmentAtBatchIndexLevelEnabled": True,
+    "transactionCoordinatorEnabled": True,
 }
 
 

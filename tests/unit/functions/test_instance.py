@@ -7,7 +7,7 @@ from support.topics import create_partitioned_topic
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.clock import SystemClock
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions import instance
 from magnetar.functions.instance import RUN_MESSAGES_MAX, Instance
 from magnetar.functions.processing import Processor
@@ -55,6 +55,37 @@ def test_it_goes_on_where_it_was_with_its_state(client, function, guarantee):
     assert function.received(3) == [b"1", b"2", b"3"]
     found = read_state(client, config)
     assert (found.counters(), found.values()) == ({"all": 3}, {"last": b"3"})
+
+
+@pytest.mark.parametrize("has_transactions", [True, False])
+def test_each_message_counts_once_with_and_without_transactions(
+    client, function, monkeypatch, has_transactions
+):
+    assert instance.has_transactions(client)
+    if not has_transactions:  # As of a broker that has none.
+        monkeypatch.setattr(instance, "has_transactions", lambda _: False)
+    config = function.config("Counting", processingGuarantees="EFFECTIVELY_ONCE")
+    for numbers in ((1, 2), (3,)):
+        function.send(*numbers)
+        with function.run(config):
+            function.received(numbers[-1])
+    with client.create_reader(function.output) as reader:
+        found = reader.receive_many(4, 10.0, count_min=3)
+        assert [message.data for message in found] == [b"1", b"2", b"3"]
+        assert not reader.has_message_available()
+    by_number = {bool(message.producer_name.startswith("function:")) for message in found}
+    assert by_number == {not has_transactions}
+    assert read_state(client, config).counters() == {"all": 3}
+
+
+def test_a_run_that_cannot_be_sent_as_a_whole_leaves_nothing(broker, client, function):
+    function.send(*range(10, 20))
+    config = function.config("Misdirecting", processingGuarantees="EFFECTIVELY_ONCE")
+    with pytest.raises(MagnetarError, match="no-tenant"):
+        Instance(client, config, clock=SystemClock(), admin_url=broker.web_url).run()
+    with client.create_reader(function.output) as reader:
+        assert not reader.has_message_available()
+    assert function.unacknowledged(config, 10) == list(range(10, 20))
 
 
 def test_a_message_that_failed_comes_again(function):
