@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from magnetar import inner
 from magnetar.history.file_writer import LedgerFileWriter
-from magnetar.history.sql import NO_ROWS, File, Tables
+from magnetar.history.sql import NO_ROWS, File, QueryTables
 from magnetar.inner.plain.batches import Single
 from magnetar.message import batch, entry, metadata
 
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
         times = []
         for query in QUERIES:
             began = time.perf_counter()
-            with Tables() as tables:
+            with QueryTables() as tables:
                 tables.add("orders", files, NO_ROWS)
                 answer = tables.ask(query)
             times.append(time.perf_counter() - began)
