@@ -6,13 +6,18 @@ again is answered. SIGKILL ends a process, not a machine: what it had written re
 
 import asyncio
 import json
+import random
+from contextlib import suppress
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from support.loop import iterations
+from support.loop import iterations, until
 from unit.broker.peer import Peer
 
+from magnetar import Client, InitialPosition
+from magnetar.client.transaction import TransactionState
+from magnetar.errors import CommitUnknown, TransactionAborted
 from magnetar.model.system_topics import COORDINATORS
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.processes import BrokerProcess
@@ -152,3 +157,52 @@ async def test_no_number_is_given_to_two_transactions(broker, work):
         broker.kill()
         broker.start()
     assert len(set(numbers)) == len(numbers)
+
+
+KILLS = 5
+BOTH = [f"persistent://public/default/both-{number}" for number in range(2)]
+
+
+async def publish(client, stop, committed, unknown):
+    """Send each number to both topics in a transaction, until it is time to stop."""
+    producers = [await client.create_producer(topic) for topic in BOTH]
+    number = 0
+    while not stop.is_set():
+        with suppress(TransactionAborted, CommitUnknown):
+            async with client.transaction(timeout_s=20) as txn:
+                for producer in producers:
+                    await producer.send(b"%d" % number, txn=txn)
+        if txn.state is TransactionState.COMMITTED:
+            committed.add(number)
+        elif txn.state is TransactionState.UNKNOWN:
+            unknown.add(number)
+        number += 1
+
+
+async def read(client, topic, wanted):
+    """The numbers of a topic, until all those that must come have come."""
+    consumer = await client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
+    found = []
+    while not wanted <= set(found):
+        found.append(int((await consumer.receive(timeout_s=30)).data))
+    await consumer.close()
+    return found
+
+
+async def test_what_is_published_is_in_both_topics_or_in_none_over_kills(broker):
+    committed, unknown, stop = set(), set(), asyncio.Event()
+    async with Client(broker.service_url, operation_timeout_s=30) as client:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(publish(client, stop, committed, unknown))
+            for _ in range(KILLS):
+                enough = len(committed) + 5
+                await until(lambda: len(committed) >= enough)  # noqa: B023 - it is awaited here
+                await asyncio.sleep(random.random() * 0.02)
+                await asyncio.to_thread(broker.kill)
+                await asyncio.to_thread(broker.start)
+            stop.set()
+        for topic in BOTH:
+            found = await read(client, topic, committed)
+            assert len(found) == len(set(found))
+            assert set(found) <= committed | unknown
+    assert len(committed) >= 5 * KILLS
