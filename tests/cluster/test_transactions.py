@@ -18,7 +18,12 @@ from magnetar.tasks import Tasks
 SEEDS = int(os.environ.get("SEEDS", "2"))
 TOPICS = [f"persistent://public/default/t{number}" for number in range(4)]
 TRANSACTIONS = 20
-SETTINGS = {"transactionCoordinatorEnabled": True, "transactionCoordinators": 4}
+# A send whose receipt was lost is sent again, in its transaction too: only deduplication knows it.
+SETTINGS = {
+    "transactionCoordinatorEnabled": True,
+    "transactionCoordinators": 4,
+    "brokerDeduplicationEnabled": True,
+}
 
 
 class Disturbance:

@@ -24,7 +24,8 @@ from magnetar.testing.processes import BrokerProcess
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 
-SETTINGS = {"transactionCoordinatorEnabled": True}
+# A send whose receipt was lost is sent again, in its transaction too: only deduplication knows it.
+SETTINGS = {"transactionCoordinatorEnabled": True, "brokerDeduplicationEnabled": True}
 TOPIC = "persistent://public/default/t"
 SUBSCRIPTION = "s"
 TTL_MS = 600_000
