@@ -34,7 +34,8 @@ ABSENT = {
     "pulsar_txn_(tc|pending_ack_store)_bufferedwriter_.*": (
         "what waits is one write, without a delay: pulsar_txn_append_log_total counts records"
     ),
-    "pulsar_txn_(tb|tp)_.*": "no topic keeps anything of a transaction yet",
+    "pulsar_txn_tb_client_.*": "how long Pulsar takes to tell topics of an end, by topic",
+    "pulsar_txn_tp_.*": "counted for the topic: pulsar_txn_tb_*",
     "pulsar_subscription_filter_.*": "there are no entry filters",
     "pulsar_resource_group_.*": "how long Pulsar takes to share out quotas, which are exact here",
     "pulsar_ml_cache_pool_.*": "Netty's memory",
@@ -82,6 +83,8 @@ async def _scrape(folder):
         await client.subscribe("t", "s", **options)
         left = await client.subscribe("t", "left", **options)
         await left.close()
+        async with client.transaction() as txn:
+            await producer.send("in a transaction", txn=txn)
         for number in range(5):
             await producer.send("x" * 200, key=f"k{number % 2}")
         await _compact(http, f"{broker.web_url}/admin/v2/persistent/public/default/t/compaction")
@@ -178,7 +181,8 @@ def test_the_values_are_those_of_the_topic(scraped):
     assert (
         value(text, 'pulsar_entry_size_le_512{cluster="standalone",namespace="public/default"') == 5
     )
-    assert value(text, 'pulsar_storage_write_latency_count{cluster="standalone"') == 5
+    entries = 5 + 2  # One in a transaction, and the marker of its end.
+    assert value(text, 'pulsar_storage_write_latency_count{cluster="standalone"') == entries
     for name, expected in (("latency_count", 2), ("compacted_entries_count", 2)):
         assert value(text, f'pulsar_compaction_{name}{{cluster="standalone"') == expected
     read, stored = (
@@ -189,8 +193,8 @@ def test_the_values_are_those_of_the_topic(scraped):
     kept = value(text, "pulsar_compaction_compacted_entries_size")
     assert 0 < stored * 30 <= kept < read * 30 / 2
     topic = 'cluster="standalone",namespace="public/default",topic="persistent://public/default/t"'
-    assert value(text, f'pulsar_subscription_back_log{{{topic},subscription="s"') == 5
-    assert value(text, "pulsar_broker_publish_latency_count") == 5
+    assert value(text, f'pulsar_subscription_back_log{{{topic},subscription="s"') == 6
+    assert value(text, "pulsar_broker_publish_latency_count") == entries
     assert value(text, "pulsar_storage_backlog_quota_check_duration_seconds_count") == 1
     blocked = [line for line in text.splitlines() if line.startswith("magnetar_subscription_block")]
     assert len(blocked) == 1, blocked  # The other one delivers, as fast as its limit lets it.
@@ -203,10 +207,13 @@ DASHBOARDS = Path(magnetar.__file__).parent / "tools" / "deploy" / "dashboards"
 def test_transactions_are_counted_by_their_coordinators(scraped):
     text = scraped[0][1]
     labels = '{cluster="standalone",coordinator_id="0"}'
-    counted = {"active_count": 1, "created_total": 3, "committed_total": 1, "aborted_total": 1}
-    counted |= {"append_log_total": 7, "timeout_total": 0, "execution_latency_le_10": 1}
+    counted = {"active_count": 1, "created_total": 4, "committed_total": 2, "aborted_total": 1}
+    counted |= {"append_log_total": 11, "timeout_total": 0, "execution_latency_le_10": 2}
     for name, expected in counted.items():
         assert value(text, f"pulsar_txn_{name}{labels}") == expected, name
+    labels = '{cluster="standalone",namespace="public/default"'
+    for name, expected in (("active", 0), ("committed", 1), ("aborted", 0)):
+        assert value(text, f"pulsar_txn_tb_{name}_total{labels}") == expected, name
 
 
 @pytest.mark.parametrize("path", sorted(DASHBOARDS.glob("*.json")), ids=lambda p: p.name)

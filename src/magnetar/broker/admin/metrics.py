@@ -127,6 +127,8 @@ class _Scrape:
             if its in stats.subscriptions and stats.subscriptions[its].durable
         ]
         self._add("topic", labels, stats, published, max(durable, default=-1))
+        if stats.open_transactions or stats.committed_transactions or stats.aborted_transactions:
+            self._add("transactions", labels, stats)
         if stats.compaction_writes is not None or stats.compacted_entries:
             compacted = self._rates.compacted(topic_name) or _NOTHING
             read = rates.get(THE_COMPACTION, NO_RATES)
