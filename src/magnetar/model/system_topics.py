@@ -13,7 +13,8 @@ _EVENTS: Final = frozenset(
         "__transaction_buffer_snapshot_indexes",
     }
 )
-_PENDING_ACKS: Final = "__transaction_pending_ack"
+_OF_TOPICS: Final = ("__transaction_pending_ack", "__transaction_buffer_snapshot")
+"""How the names of logs end that belong to a topic, with whose name they begin."""
 COORDINATORS: Final = TopicName.parse("persistent://pulsar/system/transaction_coordinator_assign")
 """The topic whose partitions are the coordinators of transactions."""
 _TRANSACTION_LOG: Final = "__transaction_log_"
@@ -27,7 +28,8 @@ def transaction_log(coordinator: int) -> TopicName:
 
 def is_of_transactions(topic: TopicName) -> bool:
     """Whether it is a log that only transactions read and write."""
-    if topic.partitioned_name.local.endswith(_PENDING_ACKS):
+    local = topic.partitioned_name.local
+    if local.endswith(_OF_TOPICS) and local not in _EVENTS:
         return True
     return _in_system_namespace(topic) and topic.local.startswith(
         (COORDINATORS.local, _TRANSACTION_LOG)

@@ -15,6 +15,7 @@ from magnetar.model.system_topics import is_hidden, is_of_transactions, is_syste
         ("persistent://t/n/__transaction_buffer_snapshot_indexes", 1, 1, 0),
         ("persistent://t/n/orders-sub__transaction_pending_ack", 1, 1, 1),
         ("persistent://t/n/orders-sub__transaction_pending_ack-partition-0", 1, 1, 1),
+        ("persistent://t/n/orders-partition-1__transaction_buffer_snapshot", 1, 1, 1),
         ("persistent://pulsar/system/transaction_coordinator_assign-partition-3", 1, 1, 1),
         ("persistent://pulsar/system/__transaction_log_0", 1, 1, 1),
         ("non-persistent://pulsar/system/resource-usage", 1, 1, 0),

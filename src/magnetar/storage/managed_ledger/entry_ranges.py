@@ -24,6 +24,10 @@ class EntryRanges:
     def add(self, first: int, last: int) -> int:
         """Add ``first`` to ``last``; return how many of these entries are new."""
         starts, ends = self.starts, self.ends
+        if not ends or first > ends[-1] + 1:  # Most are added in order.
+            starts.append(first)
+            ends.append(last)
+            return last - first + 1
         low = bisect_left(ends, first - 1)
         high = bisect_right(starts, last + 1)
         known = 0

@@ -1,10 +1,13 @@
+import asyncio
+
 import pytest
 from support.clock import ManualClock
 from support.loop import until_idle
+from unit.storage.managed_ledger.logs import GatedLedgerStore, GatedMetadataStore
 
 from magnetar.broker.dispatch.blocked import Why
 from magnetar.broker.topics.features import topic_transactions
-from magnetar.errors import NotAllowed, TopicClosed
+from magnetar.errors import Fenced, NotAllowed, TopicClosed, WriteFailed
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.model.txn_id import TxnId
@@ -242,3 +245,53 @@ async def test_a_deleted_topic_leaves_no_log_behind(reopen, tree, monkeypatch):
     assert [path for path in tree.records if "transaction_buffer_snapshot" in path]
     await bench.topic.delete()
     assert not [path for path in tree.records if "transaction" in path]
+
+
+async def test_nothing_is_appended_before_the_log_says_that_it_has_transactions(open_bench):
+    metadata = GatedMetadataStore(MemoryTree())
+    bench = await open_bench(metadata=metadata)
+    await bench.publish("a")
+    metadata.puts.close()
+    sending = asyncio.ensure_future(bench.publish("b", transaction=ONE))
+    await until_idle()
+    assert (sending.done(), bench.topic.last_position.entry_id) == (False, 0)
+    metadata.puts.open()
+    assert (await sending)[0] == "receipts"
+
+
+async def test_where_the_log_cannot_say_so_the_send_is_refused_and_the_topic_unloaded(open_bench):
+    metadata = GatedMetadataStore(MemoryTree())
+    bench = await open_bench(metadata=metadata)
+    await bench.publish("a")
+    metadata.puts.failing = WriteFailed("gone")
+    await bench.publish("b", transaction=ONE)
+    assert [what[0] for what in bench._end.sent[-2:]] == ["errors", "close_producer"]
+    assert bench.failed == [bench.topic]
+    metadata.puts.failing = None
+
+
+async def test_an_end_that_is_not_stored_is_not_answered_as_one(open_bench):
+    ledgers = GatedLedgerStore()
+    bench = await open_bench(ledgers=ledgers)
+    await bench.publish("a", transaction=ONE)
+    ledgers.appends.failing = WriteFailed("full")
+    with pytest.raises(Fenced):
+        await bench.topic.end_transaction(ONE, commit=True)
+    assert bench.failed == [bench.topic]
+    ledgers.appends.failing = None
+
+
+async def test_two_that_ask_for_an_end_at_once_have_it_once(bench):
+    await bench.publish("a", transaction=ONE)
+    await asyncio.gather(*(bench.topic.end_transaction(ONE, commit=True) for _ in range(3)))
+    assert bench.topic.last_position.entry_id == 1
+
+
+async def test_deduplication_is_asked_before_transactions(open_bench):
+    """Or a duplicate would be taken for one that is being stored."""
+    bench = await open_bench(deduplication=True)
+    await bench.publish("a", transaction=ONE)
+    await bench.publish("a", transaction=ONE)
+    assert bench._end.sent[-1][0] == "unstored"
+    await bench.topic.end_transaction(ONE, commit=True)
+    assert bench.topic.last_position.entry_id == 1

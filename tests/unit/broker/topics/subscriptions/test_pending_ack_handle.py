@@ -1,8 +1,9 @@
 import pytest
 from support.loop import until_idle
+from unit.storage.managed_ledger.logs import GatedLedgerStore
 
 from magnetar.broker.topics.subscriptions import pending_ack_handle
-from magnetar.errors import NotAllowed, TransactionConflict
+from magnetar.errors import Fenced, NotAllowed, TransactionConflict, WriteFailed
 from magnetar.model.position import EARLIEST
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.model.txn_id import TxnId
@@ -274,3 +275,19 @@ async def test_topics_that_keep_nothing_have_no_transactions(open_passing):
         await subscription.acknowledge_in_transaction(consumer, ONE, [])
     with pytest.raises(NotAllowed):
         await subscription.end_transaction(ONE, commit=True)
+
+
+async def test_an_acknowledgement_that_is_not_stored_unloads_the_topic(open_bench):
+    """So that what is pending is learned again from the log, which may have it or not."""
+    ledgers = GatedLedgerStore()
+    bench = await open_bench(ledgers=ledgers)
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish("a", "b")
+    await until_idle()
+    first, second = end.positions()
+    await subscription.acknowledge_in_transaction(consumer, ONE, [first])
+    ledgers.appends.failing = WriteFailed("full")
+    with pytest.raises(Fenced):
+        await subscription.acknowledge_in_transaction(consumer, ONE, [second])
+    assert bench.failed == [bench.topic]
+    ledgers.appends.failing = None
