@@ -100,6 +100,7 @@ async def test_send_many_says_so_when_the_others_are_stored(client, topic, argum
 
 
 @pytest.mark.parametrize(("arguments", "says"), BAD)
+@pytest.mark.unmoved
 def test_the_blocking_client_does_all_of_this(broker, topic, arguments, says):
     data, more = bad_message(arguments)
     with blocking.Client(broker.service_url) as client, client.create_producer(topic) as producer:

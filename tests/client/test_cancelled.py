@@ -78,6 +78,7 @@ async def cancelled_after(steps, work, *, again):
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "again and again"])
 @pytest.mark.parametrize("what", MAKE)
+@pytest.mark.unmoved
 async def test_what_was_cancelled_while_it_was_made_is_not_attached(witness, what, again):
     for steps in count():
         async with Client(witness.broker.service_url) as client:
@@ -93,6 +94,7 @@ async def test_what_was_cancelled_while_it_was_made_is_not_attached(witness, wha
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "again and again"])
 @pytest.mark.parametrize("what", MAKE)
+@pytest.mark.unmoved
 async def test_a_cancelled_close_detaches_all_the_same(witness, what, again):
     for steps in count():
         async with Client(witness.broker.service_url) as client:

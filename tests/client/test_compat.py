@@ -635,6 +635,7 @@ def test_a_closed_client_makes_nothing(pulsar, broker):
     client.shutdown()
 
 
+@pytest.mark.unmoved
 def test_a_message_that_comes_too_often_is_dead(pulsar, client, topic):
     policy = pulsar.ConsumerDeadLetterPolicy(2, initial_subscription_name="kept")
     consumer = client.subscribe(

@@ -16,6 +16,8 @@ from magnetar import DeadLetterPolicy, InitialPosition, ProducerAccessMode, Subs
 from magnetar.errors import InvalidValue, NotAllowed, ProducerBusy
 from magnetar.schemas.json import JsonSchema
 
+pytestmark = pytest.mark.unmoved  # How often a message came is counted in memory.
+
 SHARED, KEY_SHARED = SubscriptionType.SHARED, SubscriptionType.KEY_SHARED
 EARLIEST = InitialPosition.EARLIEST
 EXCLUSIVE = ProducerAccessMode.EXCLUSIVE
@@ -83,7 +85,6 @@ async def test_of_a_batch_only_what_is_refused_is_a_dead_letter(client, topic):
     assert origins == {f"{good.ledger_id}:{good.entry_id}:-1:{index}" for index in (1, 2, 3)}
 
 
-@pytest.mark.unmoved
 async def test_what_takes_too_long_too_often_is_a_dead_letter(client, topic):
     options = {"ack_timeout_s": 0.2, "ack_timeout_tick_s": 0.1}
     dead = await readers(client, f"{topic}-s-DLQ")
@@ -200,7 +201,6 @@ async def test_letters_are_for_consumers_that_share(client, topic):
         await consumer.reconsume_later(await consumer.receive(20), 1)
 
 
-@pytest.mark.unmoved
 async def test_a_burst_of_dead_letters_is_stored_whole(client, topic):
     dead = await readers(client, f"{topic}-s-DLQ")
     consumer = await subscribed(client, topic, most=1, receiver_queue_size=100)

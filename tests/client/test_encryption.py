@@ -119,6 +119,7 @@ async def test_what_cannot_be_read_is_held_back_until_it_can(client, topic, fold
     assert data == {b"0", b"1", b"in clear"}
 
 
+@pytest.mark.unmoved
 @pytest.mark.parametrize("kind", [SubscriptionType.EXCLUSIVE, SubscriptionType.SHARED])
 async def test_no_more_comes_than_may_be_held_back_and_all_comes_with_the_key(
     client, topic, folder, reader, kind

@@ -11,6 +11,8 @@ from support.draining import data, drained
 
 from magnetar import RedeliveryBackoff, SubscriptionType
 
+pytestmark = pytest.mark.unmoved  # How often a message came is counted in memory.
+
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
 PAYLOADS = [b"%d" % number for number in range(6)]
 
@@ -23,7 +25,6 @@ async def published(client, topic, *, batch, **options):
     return consumer, await drained(consumer, len(PAYLOADS))
 
 
-@pytest.mark.unmoved
 async def test_a_refused_message_comes_again_and_is_counted(client, topic):
     options = {"type": SHARED, "negative_ack_delay_s": 0.1}
     consumer, messages = await published(client, topic, batch=1, **options)
@@ -71,7 +72,6 @@ async def test_what_is_not_acknowledged_in_time_comes_again(client, topic, kind)
 
 
 @pytest.mark.parametrize("kind", [SHARED, EXCLUSIVE])
-@pytest.mark.unmoved
 async def test_what_is_refused_again_and_again_comes_later_each_time(client, topic, kind):
     options = {"type": kind, "negative_ack_backoff": RedeliveryBackoff(min_s=0.1, max_s=0.4)}
     consumer, [message, *rest] = await published(client, topic, batch=1, **options)

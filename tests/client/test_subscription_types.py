@@ -78,6 +78,7 @@ async def test_several_consumers_share_everything(client, topic, kind):
                 assert numbers == sorted(numbers)
 
 
+@pytest.mark.unmoved
 async def test_what_is_taken_is_told_as_busy(client, topic):
     await client.subscribe(topic, "s")
     await client.create_producer(topic, name="p")
