@@ -21,6 +21,16 @@ _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise
 _TRANSACTION = b"\xb8\x01"  # likewise, of txnid_most_bits
 
+# What metadata says of how it was published, and not of the message.
+_OF_THE_FIRST_TIME = (
+    "highest_sequence_id",
+    "deliver_at_time",
+    "replicated_from",
+    "schema_version",
+    "txnid_most_bits",
+    "txnid_least_bits",
+)
+
 # Of what ``build`` writes, in its order.
 _TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x3A, 0x40, 0x48, 0x58, 0x60]
 _TAGS += [130, 136, 146, 152, 192, 200, 210, 216, 224, 232]
@@ -333,13 +343,14 @@ def copied(
 ) -> bytes:
     """The metadata of the same payload when it is published again, without these properties.
 
-    Its delay is over, and it was published nowhere else. Raises CorruptEntry.
+    Its delay is over, it was published nowhere else, and it is of no transaction. Raises
+    CorruptEntry.
     """
     found = _parsed(metadata)
     kept = [pair for pair in found.properties if text(pair.key) not in without]
     del found.properties[:]
     found.properties.extend(kept)
-    for field in ("highest_sequence_id", "deliver_at_time", "replicated_from", "schema_version"):
+    for field in _OF_THE_FIRST_TIME:
         found.ClearField(field)
     found.producer_name, found.sequence_id = producer_name, sequence_id
     found.publish_time = publish_time_ms

@@ -15,12 +15,14 @@ from magnetar.message.metadata import (
     build_encryption,
     build_iv,
     build_transaction,
+    copied,
     message_count,
     parse,
     peek,
     publish_time_ms,
     schema_version,
     sticky_key,
+    transaction_of,
 )
 from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -189,3 +191,20 @@ def test_the_version_of_a_schema_is_found():
     assert parse(entry).schema_version == schema_version(entry) == version
     assert schema_version(join(build("p", 1, 2), b"payload")) is None
     assert schema_version(b"nonsense") is None
+
+
+def test_what_is_published_again_is_of_no_transaction():
+    said = pb.MessageMetadata(
+        producer_name="p", sequence_id=1, publish_time=2, txnid_most_bits=3, txnid_least_bits=4
+    )
+    again = pb.MessageMetadata.FromString(copied(said.SerializeToString(), "q", 5, 6))
+    assert again == pb.MessageMetadata(producer_name="q", sequence_id=5, publish_time=6)
+
+
+def test_a_transaction_is_found_by_its_fields():
+    said = {"producer_name": "p", "sequence_id": 0, "publish_time": 0}
+    named = pb.MessageMetadata(**said, txnid_most_bits=2**40, txnid_least_bits=0)
+    looks_so = pb.MessageMetadata(**said, ordering_key=b"\xb8\x01\xb0\x01")
+    for found, expected in ((named, (2**40, 0)), (looks_so, None)):
+        assert transaction_of(join(found.SerializeToString(), b"")) == expected
+    assert transaction_of(b"\0\0\0\x03\xb8\x01\x07") is None

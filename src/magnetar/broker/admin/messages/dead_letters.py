@@ -131,8 +131,8 @@ def without(pending: list[int] | bool, indexes: Sequence[int], size: int) -> lis
 
 def _origin(message: StoredMessage) -> TopicName | str:
     """Where a letter was published, or why nobody knows."""
-    if message.marker_type is not None or message.transaction is not None:
-        return "it belongs to a transaction, or is a marker"
+    if message.marker_type is not None:
+        return "it is a marker, which is for brokers"
     name = message.properties.get(ORIGIN_TOPIC)
     if name is None:
         return f"it has no property {ORIGIN_TOPIC}: say where to, with `to`"
