@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from support.clock import ManualClock
-from support.loop import until_idle
+from support.loop import until, until_idle
 from unit.storage.managed_ledger.logs import GatedLedgerStore, GatedMetadataStore
 
 from magnetar.broker.dispatch.blocked import Why
@@ -295,3 +295,38 @@ async def test_deduplication_is_asked_before_transactions(open_bench):
     assert bench._end.sent[-1][0] == "unstored"
     await bench.topic.end_transaction(ONE, commit=True)
     assert bench.topic.last_position.entry_id == 1
+
+
+async def test_compaction_keeps_what_was_committed_and_ends_before_what_is_open(bench, make_entry):
+    def keyed(text, number):
+        named = {} if number is None else {"txnid_most_bits": 0, "txnid_least_bits": number}
+        return make_entry(text, key="k", **named)
+
+    await bench.publish(keyed("plain", None))
+    await bench.publish(keyed("committed", 1), transaction=ONE)
+    await bench.publish(keyed("aborted", 2), transaction=TWO)
+    await bench.topic.end_transaction(ONE, commit=True)
+    await bench.topic.end_transaction(TWO, commit=False)
+    await bench.publish(keyed("open", 3), transaction=THREE)
+    bench.topic.compact()
+    await until(lambda: not bench.topic.compaction.running)
+    end, _, _ = await bench.consumer(SubscriptionType.EXCLUSIVE, read_compacted=True)
+    await until_idle()
+    assert end.got() == ["committed"]
+    assert await bench.topic.log.last_message_id(compacted=True) == (end.positions()[0], -1)
+    await bench.topic.end_transaction(THREE, commit=True)
+    await until_idle()
+    assert end.got() == ["committed", "open"]
+
+
+async def test_a_reader_begins_where_it_asks_to_and_waits_as_others_do(bench):
+    await bench.publish("a")
+    _, _, _, ledger_id, entry_id = await bench.publish("b", "c", transaction=ONE)
+    end, _, _ = await bench.consumer(
+        SubscriptionType.EXCLUSIVE, durable=False, start=Position(ledger_id, entry_id + 1)
+    )
+    await until_idle()
+    assert end.got() == []
+    await bench.topic.end_transaction(ONE, commit=True)
+    await until_idle()
+    assert end.got() == ["c"]
