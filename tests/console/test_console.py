@@ -32,7 +32,7 @@ def chromium():
 
 @pytest.fixture(scope="module")
 def broker():
-    with BrokerThread() as running:
+    with BrokerThread(settings={"transactionCoordinatorEnabled": True}) as running:
         ask(
             running, "PUT", "tenants/shop", {"adminRoles": ["a"], "allowedClusters": ["standalone"]}
         )
@@ -114,6 +114,7 @@ SCREENS = {
     f"topics/{TOPIC}/subscription/packing": "packer-2",
     f"topics/{TOPIC}/subscription/ledger": "What helps:",
     "brokers": "standalone",
+    "brokers/transactions": "All ended up to",
     "brokers/dynamic": "Setting",
     "brokers/configuration": "Setting",
     "functions": "Functions are off",
@@ -127,6 +128,25 @@ def test_a_name_that_would_turn_the_text_around_it_shows_its_characters(window, 
     ):
         window.go("topics/persistent/shop/orders/turned")
         window.says("a\\u202egnp.exe")
+
+
+def test_an_open_transaction_says_what_it_holds_up_and_is_aborted(window, broker):
+    held = "persistent://shop/orders/held"
+    with (
+        blocking.Client(broker.service_url) as client,
+        client.create_producer(held) as producer,
+        client.subscribe(held, "reader") as consumer,
+    ):
+        txn = client.transaction(timeout_s=600)
+        producer.send(b"hidden", txn=txn)
+        window.go("brokers/transactions")
+        window.says("held from ")
+        window.press("Abort")
+        window.confirm("Abort")
+        window.says("is aborted")
+        producer.send(b"shown")
+        assert consumer.receive(timeout_s=5).data == b"shown"
+    ask(broker, "DELETE", "persistent/shop/orders/held?force=true")
 
 
 def test_every_screen_shows_what_there_is_to_everybody(window):

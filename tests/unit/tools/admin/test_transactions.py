@@ -54,7 +54,8 @@ def test_a_transaction_is_found_looked_at_and_aborted(broker):
             assert stats["ongoingTxnSize"] == 1
             assert (await ask("transaction-buffer-stats -t orders"))["ongoingTxnSize"] == 1
             assert (await ask("pending-ack-stats -t orders -s billing"))["ongoingTxnSize"] == 1
-            where = f"-t orders -s billing -l {message.message_id.ledger_id} -e {message.message_id.entry_id}"
+            at = message.message_id
+            where = f"-t orders -s billing -l {at.ledger_id} -e {at.entry_id}"
             assert (await ask(f"position-stats-in-pending-ack {where}"))["state"] == "PendingAck"
             await ask(f"abort-transaction {one}")
             assert (await ask("coordinator-stats"))["0"]["ongoingTxnSize"] == 0

@@ -1,15 +1,16 @@
-// Brokers: health, what holds of their configuration, and what may change while they run.
+// Brokers: health, transactions, what holds of their configuration, and what may change while they run.
 
 import { find, get, post, remove, send } from "../api.js";
 import { h } from "../dom.js";
-import { enc } from "../names.js";
+import { duration, plural } from "../format.js";
+import { enc, link, topicName } from "../names.js";
 import { rightsFor } from "../rights.js";
-import { ask } from "../ui/dialog.js";
+import { ask, confirm } from "../ui/dialog.js";
 import { field, search, text } from "../ui/forms.js";
 import { badge, button, card, facts, head, notice, tabs } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 
-const TABS = [["", "Brokers"], ["dynamic", "Dynamic configuration"], ["configuration", "All settings"]];
+const TABS = [["", "Brokers"], ["transactions", "Transactions"], ["dynamic", "Dynamic configuration"], ["configuration", "All settings"]];
 
 export async function show(screen) {
   const { tab = "" } = screen.params;
@@ -18,7 +19,7 @@ export async function show(screen) {
   return [
     head("Brokers"),
     tabs("Parts", TABS.map(([name, label]) => [`#/brokers${name ? `/${name}` : ""}`, label, name === tab])),
-    await { "": brokers, dynamic, configuration }[tab](screen, rights),
+    await { "": brokers, transactions, dynamic, configuration }[tab](screen, rights),
   ];
 }
 
@@ -59,6 +60,60 @@ async function brokers({ signal }) {
   all.update(infos);
   return h("div", { class: "stack" }, card("Brokers", {}, list.element), infos.length > 0 && card("Clusters", {}, all.element),
     internal && card("Where metadata is", {}, h("div", { class: "body" }, facts(Object.entries(internal)))));
+}
+
+const TRANSACTIONS = "/admin/v3/transactions";
+
+/** Coordinators, and the transactions that have not ended, with what waits for them: topics from a position on, and subscriptions. */
+async function transactions(screen, rights) {
+  const { signal } = screen;
+  let stats;
+  let open;
+  try {
+    [stats, open] = await Promise.all([get(`${TRANSACTIONS}/coordinatorStats`, { signal }), get(`${TRANSACTIONS}/slowTransactions/0`, { signal })]);
+  } catch (error) {
+    if (![403, 503].includes(error.status)) throw error;
+    return notice("info", error.message);
+  }
+  const all = table("Coordinators", {
+    key: ([number]) => number,
+    columns: [
+      { id: "number", label: "Coordinator", className: "name", cell: ([number]) => number },
+      { id: "open", label: "Not ended", className: "right", cell: ([, one]) => one.ongoingTxnSize },
+      { id: "last", label: "Last", className: "right", cell: ([, one]) => one.leastSigBits },
+      { id: "ended", label: "All ended up to", className: "right", cell: ([, one]) => one.lowWaterMark },
+    ],
+  });
+  all.update(Object.entries(stats));
+  const place = (name) => h("a", { href: link.topic(topicName(name)) }, topicName(name).local);
+  const held = (one) => [
+    ...Object.entries(one.producedPartitions).map(([name, { startPosition }]) => h("div", null, place(name), startPosition ? ` from ${startPosition} on` : "")),
+    ...Object.entries(one.ackedPartitions).flatMap(([name, names]) => Object.keys(names).map((each) => h("div", null, place(name), ` ${each}`))),
+  ];
+  const end = async (one) => {
+    const [most, least] = one.txnId.slice(1, -1).split(",");
+    const done = await confirm(`Abort ${one.txnId}`, {
+      said: "Nothing of it happens: what it published is never delivered, and what it acknowledged comes again.",
+      verb: "Abort",
+      act: () => post(`${TRANSACTIONS}/abortTransaction/${most}/${least}`),
+      done: `${one.txnId} is aborted`,
+    });
+    if (done) screen.reload();
+  };
+  const list = table("Transactions", {
+    key: (one) => one.txnId,
+    columns: [
+      { id: "id", label: "Transaction", className: "name", cell: (one) => h("span", { class: "mono" }, one.txnId) },
+      { id: "state", label: "State", cell: (one) => badge(one.status.toLowerCase(), one.status === "OPEN" ? "accent" : "warn") },
+      { id: "age", label: "Open for", className: "right", cell: (one) => duration((Date.now() - one.openTimestamp) / 1000) },
+      { id: "limit", label: "At most", className: "right", cell: (one) => duration(one.timeoutAt / 1000) },
+      { id: "holds", label: "Holds up", cell: held },
+      { id: "abort", label: "", className: "right fit", cell: (one) => button("Abort", () => end(one), { kind: "danger", small: true, refused: rights.superuser }) },
+    ],
+  });
+  const found = Object.values(open).sort((one, other) => one.openTimestamp - other.openTimestamp);
+  list.update(found);
+  return h("div", { class: "stack" }, card("Coordinators", {}, all.element), card("Transactions that have not ended", { note: plural(found.length, "transaction") }, list.element));
 }
 
 async function dynamic(screen, rights) {
