@@ -32,6 +32,7 @@ TESTED_ELSEWHERE = {
     "broker/tracing/traced_session.py": "tests/compatibility/test_traces.py",
     "broker/tracing/traces.py": "tests/compatibility/test_traces.py",
     "broker/topics/log/backlog_limits.py": "tests/unit/broker/topics/log/test_topic_upkeep.py",
+    "spark/transactional_writer.py": "tests/spark/test_transactional_write.py, in Spark",
     "version.py": "a name; tests/unit/tools/test_cli.py",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "schemas/schema.py": "a contract; tests/unit/schemas/test_primitives.py, and the others there",

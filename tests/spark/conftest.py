@@ -17,9 +17,15 @@ from magnetar.testing.local_broker import BrokerThread
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 SETTINGS = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
-BROKER_SETTINGS = {"brokerDeduplicationEnabled": True}  # As what writes exactly once wants it.
+BROKER_SETTINGS = {  # As what writes exactly once wants it.
+    "brokerDeduplicationEnabled": True,
+    "transactionCoordinatorEnabled": True,
+}
 
-PULSAR_SETTINGS = "brokerDeduplicationEnabled=true\nbrokerDeleteInactiveTopicsEnabled=false\n"
+PULSAR_SETTINGS = (
+    "brokerDeduplicationEnabled=true\nbrokerDeleteInactiveTopicsEnabled=false\n"
+    "transactionCoordinatorEnabled=true\n"
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

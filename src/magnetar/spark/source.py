@@ -19,9 +19,10 @@ from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.write_options import WriteOptions
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+
     from magnetar.spark.batch_reader import BatchReader
     from magnetar.spark.values.plan import ValuePlan
-    from magnetar.spark.writer import BatchWriter, StreamWriter
 
 
 def _needs(version: tuple[int, int], what: str) -> None:
@@ -93,19 +94,29 @@ class PulsarDataSource(DataSource):
         return StreamReader(options, schema, self._values(options))
 
     @one_line()
-    def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
-        from magnetar.spark.writer import BatchWriter
-
+    def writer(self, schema: StructType, overwrite: bool) -> "DataSourceArrowWriter":
         if overwrite:
             raise NotAllowed("a topic's messages cannot be overwritten: use mode('append')")
-        return BatchWriter(WriteOptions.parse(self.options, streaming=False), schema)
+        options = WriteOptions.parse(self.options, streaming=False)
+        if options.in_transaction:
+            from magnetar.spark.transactional_writer import TransactionalBatchWriter
+
+            return TransactionalBatchWriter(options, schema)
+        from magnetar.spark.writer import BatchWriter
+
+        return BatchWriter(options, schema)
 
     @one_line()
-    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "DataSourceStreamArrowWriter":
         _needs((4, 1), "writeStream")
+        options = WriteOptions.parse(self.options, streaming=True)
+        if options.in_transaction:
+            from magnetar.spark.transactional_writer import TransactionalStreamWriter
+
+            return TransactionalStreamWriter(options, schema)
         from magnetar.spark.writer import StreamWriter
 
-        return StreamWriter(WriteOptions.parse(self.options, streaming=True), schema)
+        return StreamWriter(options, schema)
 
     def _values(self, options: ReadOptions) -> "ValuePlan | None":
         """The types of values; None where they stay binary."""

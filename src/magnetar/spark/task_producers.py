@@ -56,6 +56,7 @@ class TaskProducers:
         encryption: Encryption | None = None,
         timeout_s: float,
         send_timeout_s: float,
+        txn: blocking.Transaction | None = None,
     ) -> None:
         """``schema_of`` says what a topic, or a partition, is told of its values.
 
@@ -72,6 +73,7 @@ class TaskProducers:
         if encryption is not None:
             self._encrypting["encryption_keys"] = encryption.names
             self._encrypting["crypto_key_reader"] = FileKeyReader(public=encryption.public_key)
+        self._txn = txn
         self._timeout_s = timeout_s
         self._send_timeout_s = 0.0 if once else send_timeout_s
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
@@ -110,7 +112,7 @@ class TaskProducers:
                 self._send_surely(topic, producer, share)
             else:
                 with self._told_of_loss(topic):
-                    _enqueue(producer, share.batches())
+                    _enqueue(producer, share.batches(), self._txn)
 
     def flush(self) -> None:
         """Return when all is stored. Raises what went wrong."""
@@ -146,7 +148,7 @@ class TaskProducers:
             for batch in share.batches(stored, messages_max):
                 count = batch.message_count if isinstance(batch, PackedBatch) else 1
                 try:
-                    _enqueue(producer, [batch])
+                    _enqueue(producer, [batch], self._txn)
                     producer.flush()
                 except NotAllowed as error:
                     if count == 1:
@@ -259,7 +261,11 @@ def _row_refused(topic: str, why: str) -> NotAllowed:
     )
 
 
-def _enqueue(producer: blocking.Producer, batches: Iterable[PackedBatch | OutgoingMessage]) -> None:
+def _enqueue(
+    producer: blocking.Producer,
+    batches: Iterable[PackedBatch | OutgoingMessage],
+    txn: blocking.Transaction | None,
+) -> None:
     run: list[PackedBatch] = []
     size = 0
     for batch in batches:
@@ -267,8 +273,8 @@ def _enqueue(producer: blocking.Producer, batches: Iterable[PackedBatch | Outgoi
             run.append(batch)
             size += batch.size_bytes
         if size >= RUN_BYTES_MAX or isinstance(batch, OutgoingMessage):
-            producer.enqueue_packed(run)
+            producer.enqueue_packed(run, txn=txn)
             run, size = [], 0
         if isinstance(batch, OutgoingMessage):
-            producer.enqueue([batch])
-    producer.enqueue_packed(run)
+            producer.enqueue([batch], txn=txn)
+    producer.enqueue_packed(run, txn=txn)

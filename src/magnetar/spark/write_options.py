@@ -31,6 +31,7 @@ WRITE_OPTIONS = (
     "admin.url",
     "topic",
     "guarantee",
+    "delivery",
     "columns",
     "includeHeaders",
     "schema",
@@ -54,6 +55,7 @@ class WriteOptions(Connection):
     pulsar_spark_columns: bool
     tombstones: bool  # A row without a value is a message without one, else an error.
     exactly_once: bool
+    in_transaction: bool
     write: "IdempotentWrite | None"  # None: a batch write is one that nobody repeats.
     encryption: "Encryption | None"
 
@@ -69,6 +71,7 @@ class WriteOptions(Connection):
         topic = given.get("topic")
         columns = columns_of(options) == PULSAR_SPARK
         exactly_once = _guarantee(given) == EXACTLY_ONCE
+        in_transaction = _in_transaction(given, topic, exactly_once=exactly_once)
         if exactly_once and "admin.url" not in given:
             raise InvalidValue(
                 f"option guarantee is {EXACTLY_ONCE}: set admin.url, for example "
@@ -82,7 +85,8 @@ class WriteOptions(Connection):
             pulsar_spark_columns=columns,
             tombstones=_tombstones(given),
             exactly_once=exactly_once,
-            write=_write(given, streaming=streaming, exactly_once=exactly_once),
+            in_transaction=in_transaction,
+            write=_write(given, streaming=streaming, once=exactly_once or in_transaction),
             encryption=_encryption(given),
             timeout_s=timeout_s(given),
             retry_forever=truth(given, "retryForever", default=False),
@@ -151,9 +155,22 @@ def _tombstones(given: Mapping[str, str]) -> bool:
     return value == "tombstone"
 
 
-def _write(
-    given: Mapping[str, str], *, streaming: bool, exactly_once: bool
-) -> IdempotentWrite | None:
+def _in_transaction(given: Mapping[str, str], topic: str | None, *, exactly_once: bool) -> bool:
+    value = given.get("delivery", "direct")
+    if value not in ("direct", "transaction"):
+        raise InvalidValue(f"option delivery is '{value}': it has to be direct or transaction")
+    if value == "direct":
+        return False
+    if exactly_once:
+        raise InvalidValue(
+            f"delivery=transaction writes once by itself: leave guarantee={EXACTLY_ONCE} out"
+        )
+    if topic is None:
+        raise InvalidValue("delivery=transaction keeps its commits beside a topic: set topic")
+    return True
+
+
+def _write(given: Mapping[str, str], *, streaming: bool, once: bool) -> IdempotentWrite | None:
     """The write that the options name. Raises InvalidValue where it has a name already, or half."""
     names = [name for name in ("txnAppId", "txnVersion") if name in given]
     if not names:
@@ -162,8 +179,10 @@ def _write(
         raise InvalidValue(
             f"option {names[0]} is for batch writes only: a stream has its query's id; remove it"
         )
-    if not exactly_once:
-        raise InvalidValue(f"option {names[0]} needs guarantee={EXACTLY_ONCE}: set it")
+    if not once:
+        raise InvalidValue(
+            f"option {names[0]} needs guarantee={EXACTLY_ONCE} or delivery=transaction: set one"
+        )
     version = given.get("txnVersion", "")
     if len(names) < 2 or not given["txnAppId"] or not version.isdecimal():
         raise InvalidValue(

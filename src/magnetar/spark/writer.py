@@ -89,7 +89,7 @@ class ValueColumn:
         return refused
 
 
-class _RowWriter:
+class RowWriter:
     """Writes what one task is given."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
@@ -105,7 +105,7 @@ class _RowWriter:
             self._encoder = ValueColumn(text=text)
 
     @one_line()
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         try:
             return self._write(iterator)
         except IncompatibleSchema as error:
@@ -149,7 +149,7 @@ class _RowWriter:
         raise NotImplementedError
 
 
-class BatchWriter(_RowWriter, DataSourceArrowWriter):
+class BatchWriter(RowWriter, DataSourceArrowWriter):
     """Appends rows to topics."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
@@ -165,7 +165,7 @@ class BatchWriter(_RowWriter, DataSourceArrowWriter):
         return self._own
 
 
-class StreamWriter(_RowWriter, DataSourceStreamArrowWriter):
+class StreamWriter(RowWriter, DataSourceStreamArrowWriter):
     """Appends each micro-batch's rows to topics. Spark makes a new one for every micro-batch."""
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:

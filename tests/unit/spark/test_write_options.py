@@ -92,3 +92,13 @@ def test_who_may_read_what_is_written_is_named_with_the_keys():
     for name, value in keys.items():
         with pytest.raises(InvalidValue, match="belong together"):
             write(**{name: value})
+
+
+def test_in_a_transaction_a_write_is_once_by_itself():
+    given = {"service.url": "pulsar://localhost:6650", "topic": "t", "delivery": "transaction"}
+    assert WriteOptions.parse(given, streaming=True).in_transaction
+    named = {**given, "txnAppId": "a", "txnVersion": "3"}
+    assert WriteOptions.parse(named, streaming=False).write == IdempotentWrite("a", 3)
+    del given["topic"]
+    with pytest.raises(InvalidValue, match="set topic"):
+        WriteOptions.parse(given, streaming=True)
