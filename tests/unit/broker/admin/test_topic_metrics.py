@@ -10,6 +10,7 @@ KNOWN = {
     "summed": (STATS, NO_RATES, [NO_RATES], COUNTS, 60),
     "topic": (STATS, NO_RATES, -1),
     "compaction": (STATS, NO_RATES, COUNTS, 60),
+    "transactions": (STATS,),
     "evictions": (1,),
     "subscription": (SubscriptionStats(), NO_RATES, -1),
     "throttled": (Counter(), "topic"),
