@@ -256,8 +256,9 @@ class PersistentTopic:
         self, transaction: TxnId, *, commit: bool, low_watermark: int = -1
     ) -> None:
         self._state.check_open()
-        if (transactions := self._features.transactions) is not None:
-            await transactions.end(transaction, commit=commit, low_watermark=low_watermark)
+        await self._features.end_transaction(
+            transaction, commit=commit, low_watermark=low_watermark
+        )
 
     def compact(self) -> None:
         self._features.compact()

@@ -4,6 +4,7 @@ Each is made when the policies or somebody ask for it; a topic without has nothi
 place for it, and does nothing for it when something is published.
 """
 
+from magnetar.broker.topics.ended_transactions import EndedTransactions
 from magnetar.broker.topics.features.compaction import TopicCompaction, bytes_to_compact
 from magnetar.broker.topics.features.deduplication import CURSOR, Deduplication
 from magnetar.broker.topics.features.publish_throttle import Publish
@@ -18,6 +19,7 @@ from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.broker.topics.transaction_logs import PUBLISHED_BEHIND
 from magnetar.model.policies import Policies
 from magnetar.model.stats import TopicStats
+from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
 
@@ -27,6 +29,7 @@ class TopicFeatures:
     __slots__ = (
         "_context",
         "_deduplication",
+        "_ends",
         "_ledger",
         "_producers",
         "_state",
@@ -56,6 +59,7 @@ class TopicFeatures:
         self.compaction: TopicCompaction | None = None
         self.offload: TopicOffload | None = None
         self.transactions: TopicTransactions | None = None
+        self._ends: EndedTransactions | None = None  # Those it was told of before it had any.
         if PUBLISHED_BEHIND in state.ledger.properties:
             self.transactions = TopicTransactions(state, writer)
         else:
@@ -110,10 +114,22 @@ class TopicFeatures:
 
     def _begin_transactions(self) -> None:
         """The first transaction publishes to the topic."""
-        self.transactions = TopicTransactions(self._state, self._writer)
+        self.transactions = TopicTransactions(self._state, self._writer, self._ends)
         self.transactions.begin()
         for subscription in self._subscriptions.by_name.values():
             subscription.begin_transactions()
+
+    async def end_transaction(
+        self, transaction: TxnId, *, commit: bool, low_watermark: int
+    ) -> None:
+        """End a transaction as ``StoredTopic.end_transaction`` says."""
+        if self.transactions is not None:
+            await self.transactions.end(transaction, commit=commit, low_watermark=low_watermark)
+            return
+        if self._ends is None:
+            self._ends = EndedTransactions()
+        self._ends.end(transaction)  # What it publishes may come yet.
+        self._ends.raise_watermark(transaction.most_bits, low_watermark)
 
     def compact(self) -> None:
         """Begin to compact. Raises AlreadyExists while it runs, TopicClosed."""

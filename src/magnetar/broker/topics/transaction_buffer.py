@@ -7,8 +7,8 @@ aborted one they are to get nothing, which is known by position: nobody looks in
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
+from magnetar.broker.topics.ended_transactions import EndedTransactions
 from magnetar.model.position import Position
 from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.entry_ranges import EntryRanges
@@ -16,9 +16,6 @@ from magnetar.storage.managed_ledger.run import EntryRun
 
 Entries = tuple[int, int, int]
 """Consecutive entries: their ledger, the first and the last of them."""
-
-ENDED_MAX: Final = 10_000
-"""So many transactions that ended last are known by their ids, to refuse what is late."""
 
 
 @dataclass(slots=True)
@@ -47,23 +44,26 @@ class TransactionBuffer:
     """The transactions of one topic."""
 
     __slots__ = (
-        "_ended",
         "aborted",
         "aborted_count",
         "committed_count",
-        "low_watermarks",
+        "ends",
         "open",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, ends: EndedTransactions | None = None) -> None:
+        """``ends`` are those that the topic was told of before it had transactions."""
         self.open: dict[TxnId, OpenTransaction] = {}  # Invariant: by their first entries.
         self.aborted: dict[int, EntryRanges] = {}
         """By ledger: the entries of those that were aborted."""
-        self.low_watermarks: dict[int, int] = {}
-        """By coordinator: all its transactions up to this number have ended."""
+        self.ends = ends or EndedTransactions()
         self.committed_count = 0  # Both since the topic was loaded.
         self.aborted_count = 0
-        self._ended: dict[TxnId, None] = {}
+
+    @property
+    def low_watermarks(self) -> dict[int, int]:
+        """By coordinator: all its transactions up to this number have ended."""
+        return self.ends.low_watermarks
 
     @property
     def oldest(self) -> tuple[TxnId, OpenTransaction] | None:
@@ -76,15 +76,19 @@ class TransactionBuffer:
         """Entries of a transaction were stored, behind all others."""
         found = self.open.get(transaction)
         if found is None:
-            found = self.open[transaction] = OpenTransaction(producer, published_ms)
+            found = OpenTransaction(producer, published_ms)
+            self.restore(transaction, found)
         found.add(*entries)
+
+    def restore(self, transaction: TxnId, found: OpenTransaction) -> None:
+        """A transaction is open, behind all others that are."""
+        self.open[transaction] = found
+        self.ends.begin(transaction)
 
     def end(self, transaction: TxnId, *, commit: bool) -> Sequence[Entries]:
         """A transaction has ended. Return the entries that are aborted now."""
         found = self.open.pop(transaction, None)
-        self._ended[transaction] = None
-        if len(self._ended) > ENDED_MAX:
-            del self._ended[next(iter(self._ended))]
+        self.ends.end(transaction)
         if commit:
             self.committed_count += 1
             return ()
@@ -131,19 +135,12 @@ class TransactionBuffer:
 
     def has_ended(self, transaction: TxnId) -> bool:
         """Whether nothing can be published in it any more."""
-        if transaction.least_bits <= self.low_watermarks.get(transaction.most_bits, -1):
-            return True
-        return transaction in self._ended
+        return transaction in self.ends
 
     def raise_watermark(self, coordinator: int, least_bits: int) -> list[TxnId]:
-        """All transactions up to a number have ended. Return those that are open here."""
-        if least_bits > self.low_watermarks.get(coordinator, -1):
-            self.low_watermarks[coordinator] = least_bits
-        return [
-            each
-            for each in self.open
-            if each.most_bits == coordinator and each.least_bits <= least_bits
-        ]
+        """All transactions up to a number have ended. Return those that are open here, once."""
+        begun = self.ends.raise_watermark(coordinator, least_bits)
+        return [each for each in begun if each in self.open]
 
     def forget(self, trimmed_to: Position) -> None:
         """Nothing is stored up to a position any more."""

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.broker.topics import transaction_buffer
+from magnetar.broker.topics import ended_transactions
 from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.model.position import Position
 from magnetar.model.txn_id import TxnId
@@ -58,13 +58,13 @@ def test_parts_and_indexes_tell_the_same(aborted, first, count):
 
 
 def test_a_transaction_has_ended_when_it_did_or_lies_below_the_watermark(monkeypatch):
-    monkeypatch.setattr(transaction_buffer, "ENDED_MAX", 2)
+    monkeypatch.setattr(ended_transactions, "ENDED_MAX", 2)
     buffer = TransactionBuffer()
     stored(buffer, ONE, (0, 0, 0))
     stored(buffer, TxnId(7, 1), (0, 1, 1))
     assert not buffer.has_ended(ONE)
     assert buffer.raise_watermark(0, 3) == [ONE]
-    assert buffer.raise_watermark(0, 1) == [ONE]
+    assert buffer.raise_watermark(0, 3) == []
     assert buffer.has_ended(TWO)
     assert not buffer.has_ended(TxnId(7, 1))
     for number in (10, 11, 12):

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from magnetar.broker.topics.ended_transactions import EndedTransactions
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.sequence_ids import NONE
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter, Waiting
@@ -62,9 +63,17 @@ class Marker:
 class TopicTransactions:
     """The transactions of one topic. It observes what is appended."""
 
-    def __init__(self, state: StoredTopicState, writer: TopicWriter) -> None:
-        """Begin to observe; the caller must ``recover``, or have ``begin`` called."""
-        self.buffer = state.transactions = TransactionBuffer()
+    def __init__(
+        self,
+        state: StoredTopicState,
+        writer: TopicWriter,
+        ends: EndedTransactions | None = None,
+    ) -> None:
+        """Begin to observe; the caller must ``recover``, or have ``begin`` called.
+
+        ``ends`` are those that the topic was told of before.
+        """
+        self.buffer = state.transactions = TransactionBuffer(ends)
         self._state = state
         self._ledger = state.ledger
         self._writer = writer
@@ -157,6 +166,8 @@ class TopicTransactions:
         """End a transaction as ``StoredTopic.end_transaction`` says."""
         late = self.buffer.raise_watermark(transaction.most_bits, low_watermark)
         known = transaction in self.buffer.open or transaction in self._under_way
+        if not known:  # What it publishes may come yet.
+            self.buffer.ends.end(transaction)
         waiting = [self._end(transaction, commit=commit)] if known else []
         waiting += [self._end(each, commit=False) for each in late if each != transaction]
         for marker in waiting:

@@ -54,7 +54,7 @@ class TransactionSnapshots:
             found = OpenTransaction(
                 each["producer"], each["since"], list(map(_entries, each["entries"]))
             )
-            buffer.open[TxnId(*each["id"])] = found
+            buffer.restore(TxnId(*each["id"]), found)
         return Position(*last["upto"])
 
     async def take(

@@ -12,7 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from magnetar.errors import MagnetarError
+from magnetar.broker.topics.ended_transactions import EndedTransactions
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import Position
 from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -36,11 +37,14 @@ class PendingAckHandle:
         cursor: Cursor,
         records: RecordLog,
         tasks: Tasks,
+        ends: EndedTransactions,
         *,
         ended: Callable[[TransactionAcks, bool], None],
         failed: Callable[[], None],
     ) -> None:
-        """``ended`` is told what a transaction had acknowledged, and whether it is committed.
+        """``ends`` are those that the subscription was told of before.
+
+        ``ended`` is told what a transaction had acknowledged, and whether it is committed.
 
         ``failed`` is called when the log took no record: the subscription must be opened again.
         """
@@ -48,6 +52,7 @@ class PendingAckHandle:
         self._cursor = cursor
         self._records = records
         self._tasks = tasks
+        self._ends = ends
         self._tell_ended = ended
         self._failed = failed
         self._ending: dict[TxnId, tuple[asyncio.Future[Position], bool]] = {}
@@ -78,6 +83,7 @@ class PendingAckHandle:
                     continue
                 transaction = TxnId(*record["txn"])
                 if "commit" in record:
+                    self._ends.end(transaction)
                     acks = pending.pop(transaction, None)
                     if acks is not None and record["commit"]:
                         committed.append(acks)
@@ -87,12 +93,19 @@ class PendingAckHandle:
             self._commit(acks)
         for transaction, acks in pending.items():
             self.pending.restore(transaction, acks)
+            self._ends.begin(transaction)
 
     def acknowledge(
         self, transaction: TxnId, entries: Mapping[int, Sequence[int]], parts: Sequence[Part]
     ) -> Awaitable[Position]:
-        """Acknowledge; the answer comes when this is durable. Raises TransactionConflict."""
+        """Acknowledge; the answer comes when this is durable.
+
+        Raises TransactionConflict, and NotAllowed in a transaction that has ended.
+        """
+        begins = self._begins(transaction)
         self.pending.add(transaction, entries, parts)
+        if begins:
+            self._ends.begin(transaction)
         acks = TransactionAcks()
         acks.add(entries, parts)
         return self._append({"txn": transaction, **acks.record()})
@@ -101,18 +114,18 @@ class PendingAckHandle:
         self, transaction: TxnId, position: Position, words: list[int] | None
     ) -> Awaitable[Position]:
         """The same up to a position, and of the batch there the messages whose bit is 0."""
+        begins = self._begins(transaction)
         self.pending.add_cumulative(transaction, position, words)
+        if begins:
+            self._ends.begin(transaction)
         acks = TransactionAcks(upto=position, upto_words=words or None)
         return self._append({"txn": transaction, **acks.record()})
 
     async def end(self, transaction: TxnId, *, commit: bool, low_watermark: int) -> None:
         """End a transaction as ``Subscription.end_transaction`` says."""
+        late = self._ends.raise_watermark(transaction.most_bits, low_watermark)
         waiting = [self._end(transaction, commit=commit)]
-        waiting += [
-            self._end(each, commit=False)
-            for each in list(self.pending.open)
-            if each.most_bits == transaction.most_bits and each.least_bits <= low_watermark
-        ]
+        waiting += [self._end(each, commit=False) for each in late]
         for end in waiting:
             if end is not None:
                 await asyncio.shield(end)
@@ -136,11 +149,21 @@ class PendingAckHandle:
         """Forget everything. Raises what the stores raise."""
         await self._records.delete()
 
+    def _begins(self, transaction: TxnId) -> bool:
+        """Whether nothing is pending of a transaction. Raises NotAllowed when it has ended."""
+        if transaction in self._ending or transaction in self._ends:
+            raise NotAllowed(
+                f"Transaction [{transaction}] has been ended. "
+                "Please use a new transaction to acknowledge messages."
+            )
+        return transaction not in self.pending.open
+
     def _end(self, transaction: TxnId, *, commit: bool) -> "asyncio.Future[Position] | None":
         """Write how it ended, unless that is being done. None: nothing is pending of it."""
         if transaction in self._ending:
             return self._ending[transaction][0]
         if transaction not in self.pending.open:
+            self._ends.end(transaction)  # What it acknowledges may come yet.
             return None
 
         def stored(end: "asyncio.Future[Position]") -> None:
@@ -155,6 +178,7 @@ class PendingAckHandle:
     def _ended(self, transaction: TxnId, *, commit: bool) -> None:
         """The end is durable."""
         del self._ending[transaction]
+        self._ends.end(transaction)
         acks = self.pending.end(transaction)
         if commit:
             self._commit(acks)

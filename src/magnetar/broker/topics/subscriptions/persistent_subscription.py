@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from magnetar.broker.dispatch.entry_queue import by_ledger
+from magnetar.broker.topics.ended_transactions import EndedTransactions
 from magnetar.broker.topics.features.dispatch_throttle import DispatchThrottle
 from magnetar.broker.topics.features.topic_rates import TopicRates
 from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest, pending_in
@@ -49,6 +50,7 @@ class PersistentSubscription(Subscription):
         self._failed = failed
         self._pending: PendingAckHandle | None = None  # None before the first transaction.
         self._opening: asyncio.Task[PendingAckHandle | MagnetarError] | None = None
+        self._ends: EndedTransactions | None = None  # Those it was told of before its first one.
         self._filter = EntryFilter(cursor, state, self._acknowledged_by_filter)
         self._delayed: DelayedDelivery | None = None  # Of the last loop.
         self.throttle: DispatchThrottle | None = None
@@ -183,6 +185,11 @@ class PersistentSubscription(Subscription):
             await asyncio.shield(self._opening)
         if self._pending is not None:
             await self._pending.end(transaction, commit=commit, low_watermark=low_watermark)
+        else:  # What it acknowledges may come yet.
+            if self._ends is None:
+                self._ends = EndedTransactions()
+            self._ends.end(transaction)
+            self._ends.raise_watermark(transaction.most_bits, low_watermark)
 
     async def recover(self) -> None:
         """Learn what transactions acknowledged before. Raises what the stores raise."""
@@ -221,6 +228,7 @@ class PersistentSubscription(Subscription):
                 self.cursor,
                 records,
                 self._tasks,
+                self._ends or EndedTransactions(),
                 ended=self._transaction_ended,
                 failed=self._failed,
             )

@@ -127,6 +127,21 @@ async def test_a_late_send_is_refused_in_its_turn(bench, make_run, make_entry):
     await bench.publish("e", transaction=TWO)
 
 
+@pytest.mark.parametrize("others", [False, True])
+async def test_the_first_send_is_refused_after_the_end(bench, make_run, make_entry, others):
+    """Else the topic would wait for it forever: nobody ends it again."""
+    end, _, _ = await bench.consumer(SubscriptionType.EXCLUSIVE)
+    await bench.publish("first")
+    if others:
+        await bench.publish("before", transaction=TWO)
+        await bench.topic.end_transaction(TWO, commit=False)
+    await bench.topic.end_transaction(ONE, commit=False)
+    bench._producer.publish(make_run(make_entry("late", **OF_ONE), transaction=ONE))
+    await bench._end.until(lambda end: end.sent[-1:] and end.sent[-1][0] == "errors")
+    await bench.publish("after")
+    assert end.got() == ["first", "after"]
+
+
 async def test_what_nobody_ended_is_aborted_below_the_watermark(bench):
     end, _, _ = await bench.consumer(SubscriptionType.EXCLUSIVE)
     await bench.publish("a", transaction=ONE)

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from support.loop import until_idle
 from unit.storage.managed_ledger.logs import GatedLedgerStore
@@ -198,7 +200,7 @@ async def test_a_crash_forgets_no_acknowledgement_that_was_answered(reopen, benc
     other, subscription, consumer = await again.consumer(SHARED)
     await until_idle()
     assert other.got() == ["d", "e"]
-    await conflict(subscription, consumer, TWO, [first])
+    await conflict(subscription, consumer, TxnId(0, 3), [first])
     await subscription.end_transaction(ONE, commit=commit)
     await until_idle()
     assert sorted(other.got()) == sorted("de" if commit else "deac")
@@ -250,6 +252,35 @@ async def test_what_nobody_ended_is_aborted_below_the_watermark(bench):
     await subscription.end_transaction(TxnId(0, 9), commit=True, low_watermark=5)
     await until_idle()
     assert end.got() == list("abcdea")
+
+
+@pytest.mark.parametrize("before", [0, 1])
+async def test_what_comes_after_the_end_is_refused(reopen, bench, before):
+    end, subscription, consumer = await bench.consumer(SHARED)
+    first, second, *_ = end.positions()
+    if before:
+        await subscription.acknowledge_in_transaction(consumer, ONE, [first])
+    await subscription.end_transaction(ONE, commit=True)
+    with pytest.raises(NotAllowed, match="has been ended"):
+        await subscription.acknowledge_in_transaction(consumer, ONE, [second])
+    await subscription.acknowledge_in_transaction(consumer, TWO, [second])
+    if before:
+        again = await reopen()
+        _, subscription, consumer = await again.consumer(SHARED)
+        with pytest.raises(NotAllowed, match="has been ended"):
+            await subscription.acknowledge_in_transaction(consumer, ONE, [second])
+
+
+async def test_what_comes_while_the_end_is_being_written_is_refused(bench):
+    end, subscription, consumer = await bench.consumer(SHARED)
+    first, second, *_ = end.positions()
+    await subscription.acknowledge_in_transaction(consumer, ONE, [first])
+    ending = asyncio.ensure_future(subscription.end_transaction(ONE, commit=True))
+    await asyncio.sleep(0)
+    with pytest.raises(NotAllowed, match="has been ended"):
+        await subscription.acknowledge_in_transaction(consumer, ONE, [second])
+    await ending
+    assert subscription.backlog == 4
 
 
 async def test_a_deleted_subscription_leaves_no_log_behind(bench, tree):
