@@ -128,6 +128,9 @@ class NonPersistentTopic:
         if self._state.closed:
             producer.dropped(run)
             return
+        if run.transaction is not None:
+            producer.refused(run, NotAllowed("A non-persistent topic takes part in no transaction"))
+            return
         limit = self._context.settings.non_persistent_sends_max
         rest = None
         if limit and len(run.data) > limit:

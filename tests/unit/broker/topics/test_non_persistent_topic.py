@@ -16,6 +16,7 @@ from magnetar.errors import (
 from magnetar.model.policies import Policies
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.txn_id import TxnId
 
 EXCLUSIVE, SHARED = SubscriptionType.EXCLUSIVE, SubscriptionType.SHARED
 FAILOVER, KEY_SHARED = SubscriptionType.FAILOVER, SubscriptionType.KEY_SHARED
@@ -78,6 +79,15 @@ async def test_a_chunk_is_refused_in_its_turn(open_passing, make_entry):
     assert kinds == ["unstored", "errors", "unstored"]
     assert "takes no chunks" in str(bench._end.sent[1][3])
     assert end.got() == ["a", "b"]
+
+
+async def test_a_send_in_a_transaction_is_refused(open_passing):
+    """It would be delivered at once, and whatever became of the transaction."""
+    bench = open_passing()
+    end, _, _ = await bench.consumer(EXCLUSIVE)
+    await bench.publish("a", transaction=TxnId(0, 1))
+    assert [what[0] for what in bench._end.sent] == ["errors"]
+    assert end.got() == []
 
 
 async def test_an_entry_that_nobody_can_read_is_not_passed_on(open_passing):
