@@ -10,7 +10,8 @@ from typing import Any
 from magnetar.broker.session import Session
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.transaction import TxnSubscription
-from magnetar.errors import MagnetarError, UnexpectedCommand
+from magnetar.errors import MagnetarError, NotAllowed, UnexpectedCommand
+from magnetar.model.system_topics import is_of_transactions
 from magnetar.model.txn_id import TxnId
 from magnetar.wire import replies
 from magnetar.wire.commands import (
@@ -68,7 +69,7 @@ class TransactionHandler:
 
         def add(txn_id: TxnId, answer: Callable[[MagnetarError | None], None]) -> None:
             for topic in topics:
-                topic_name(topic)
+                _check(topic)
             self._coordinators.get(txn_id.most_bits).add_topics(txn_id, topics, answer)
 
         async def check() -> None:
@@ -84,7 +85,7 @@ class TransactionHandler:
 
         def add(txn_id: TxnId, answer: Callable[[MagnetarError | None], None]) -> None:
             for each in added:
-                topic_name(each.topic)
+                _check(each.topic)
             self._coordinators.get(txn_id.most_bits).add_subscriptions(txn_id, added, answer)
 
         async def check() -> None:
@@ -145,3 +146,9 @@ class TransactionHandler:
             return act_if_allowed()
         act_now()
         return None
+
+
+def _check(topic: str) -> None:
+    """Raise InvalidName, and NotAllowed for a log of transactions, which is told of no end."""
+    if is_of_transactions(topic_name(topic)):
+        raise NotAllowed(f"{topic} is a log of transactions, and takes part in none")

@@ -51,6 +51,27 @@ async def test_a_transaction_without_topics_begins_and_ends(peer):
     assert not (await end(peer, second, pb.ABORT)).HasField("error")
 
 
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "persistent://public/default/t__transaction_buffer_snapshot",
+        "persistent://pulsar/system/__transaction_log_0",
+        "persistent://pulsar/system/transaction_coordinator_assign-partition-0",
+    ],
+)
+async def test_no_log_of_transactions_takes_part(peer, topic):
+    """No broker opens one as a topic, so it could never be told of the end."""
+    await connect(peer)
+    number = await begin(peer)
+    ids = {"txnid_least_bits": number, "txnid_most_bits": 0}
+    answer = await peer.ask("addPartitionToTxn", request_id=1, partitions=[topic], **ids)
+    assert answer.addPartitionToTxnResponse.error == pb.NotAllowedError
+    subscription = [pb.Subscription(topic=topic, subscription="s")]
+    answer = await peer.ask("addSubscriptionToTxn", request_id=1, subscription=subscription, **ids)
+    assert answer.addSubscriptionToTxnResponse.error == pb.NotAllowedError
+    assert not (await end(peer, number)).HasField("error")
+
+
 async def test_who_asks_without_having_connected_is_told_to_look_up(peer):
     answer = (await peer.ask("newTxn", request_id=1, txn_ttl_millis=1000, tc_id=0)).newTxnResponse
     assert answer.error == pb.TransactionCoordinatorNotFound
