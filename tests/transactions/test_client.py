@@ -138,6 +138,19 @@ async def test_cumulative_acknowledgements(client, topic):
     assert data(await drained(again, 2)) == [b"4", b"5"]
 
 
+async def test_cumulative_acknowledgements_go_on_within_a_batch(client, topic):
+    producer = await client.create_producer(topic)
+    consumer = await subscribe(client, topic, EXCLUSIVE)
+    await producer.send_many([b"%d" % n for n in range(6)])
+    messages = await drained(consumer, 6)
+    async with client.transaction() as txn:
+        await consumer.acknowledge_cumulative(messages[1], txn=txn)
+        await consumer.acknowledge_cumulative(messages[3], txn=txn)
+    await consumer.close()
+    again = await subscribe(client, topic, EXCLUSIVE)
+    assert data(await drained(again, 2)) == [b"4", b"5"]
+
+
 async def test_what_two_transactions_acknowledge_is_a_conflict(client, topic):
     producer = await client.create_producer(topic, batching=False)
     consumer = await subscribe(client, topic)

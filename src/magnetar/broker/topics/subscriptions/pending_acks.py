@@ -111,7 +111,9 @@ class PendingAcks:
                 f"try to cumulative ack position: {position} within range of cursor's "
                 f"markDeletePosition: {self._cursor.mark}",
             )
-        if self._upto is not None and (self._upto[0] != transaction or position <= self._upto[1]):
+        if self._upto is not None and (
+            self._upto[0] != transaction or not self._further(position, words)
+        ):
             raise self._conflict(
                 transaction,
                 f"try to cumulative batch ack position: {position} within range of current "
@@ -195,6 +197,14 @@ class PendingAcks:
 
     def _of(self, transaction: TxnId) -> TransactionAcks:
         return self.open.setdefault(transaction, TransactionAcks())
+
+    def _further(self, position: Position, words: list[int] | None) -> bool:
+        """Whether a cumulative acknowledgement goes further than the one that is pending."""
+        assert self._upto is not None, "one is pending"
+        known = self.open[self._upto[0]].upto_words
+        if position != self._upto[1] or known is None:
+            return position > self._upto[1]
+        return _number(words or ()) < _number(known)  # The messages of a batch, by rising bits.
 
     def _add_part(self, position: Position, words: list[int]) -> None:
         known = self._parts.get(position)

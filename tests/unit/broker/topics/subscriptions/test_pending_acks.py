@@ -87,6 +87,20 @@ def test_a_cumulative_one_may_end_within_a_batch():
     assert (pending.end(ONE).upto, pending.holds(at(0))) == (at(5), False)
 
 
+def test_a_cumulative_one_may_go_on_within_a_batch():
+    pending = PendingAcks("who", Cursor())
+    pending.add_cumulative(ONE, at(3), [0b1100, -1])
+    pending.add_cumulative(ONE, at(3), [0b1000, -1])
+    for transaction, words in ((ONE, [0b1000, -1]), (ONE, [0b1100, -1]), (TWO, None)):
+        with pytest.raises(TransactionConflict):
+            pending.add_cumulative(transaction, at(3), words)
+    assert pending.left(at(3), None) == [0b1000, -1]
+    pending.add_cumulative(ONE, at(3), None)
+    with pytest.raises(TransactionConflict):
+        pending.add_cumulative(ONE, at(3), [0b1000, -1])
+    assert pending.end(ONE).upto_words is None
+
+
 @given(st.lists(st.integers(0, 9), unique=True), st.none() | st.integers(0, 9))
 def test_a_record_tells_everything(entries, upto):
     pending = PendingAcks("who", Cursor())
