@@ -129,9 +129,11 @@ class TransactionBuffer:
             for start, stop in here.gaps(run.first_entry_id, run.last_entry_id)
         ]
 
-    def is_aborted(self, position: Position) -> bool:
+    def first_aborted(self, position: Position) -> Position | None:
+        """The first of the aborted entries that end at a position; None where it is not one."""
         here = self.aborted.get(position.ledger_id)
-        return here is not None and here.end_of(position.entry_id) is not None
+        first = None if here is None else here.start_of(position.entry_id)
+        return None if first is None else Position(position.ledger_id, first)
 
     def has_ended(self, transaction: TxnId) -> bool:
         """Whether nothing can be published in it any more."""

@@ -57,6 +57,13 @@ class EntryRanges:
             return self.ends[index]
         return None
 
+    def start_of(self, entry_id: int) -> int | None:
+        """Return the first entry of the range that has ``entry_id``; None when no range has it."""
+        index = bisect_left(self.ends, entry_id)
+        if index < len(self.starts) and self.starts[index] <= entry_id:
+            return self.starts[index]
+        return None
+
     def gaps(self, first: int, last: int) -> list[Range]:
         """Return which of ``first`` to ``last`` are in no range."""
         starts, ends = self.starts, self.ends

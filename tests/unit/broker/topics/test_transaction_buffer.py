@@ -35,9 +35,9 @@ def test_what_was_aborted_is_known_until_it_is_trimmed():
     buffer = TransactionBuffer()
     stored(buffer, ONE, (0, 3, 4), (0, 6, 6), (2, 0, 1))
     assert buffer.end(ONE, commit=False) == [(0, 3, 4), (0, 6, 6), (2, 0, 1)]
-    assert [n for n in range(9) if buffer.is_aborted(Position(0, n))] == [3, 4, 6]
+    assert [n for n in range(9) if buffer.first_aborted(Position(0, n))] == [3, 4, 6]
     buffer.forget(Position(0, 4))
-    assert [n for n in range(9) if buffer.is_aborted(Position(0, n))] == [6]
+    assert [n for n in range(9) if buffer.first_aborted(Position(0, n))] == [6]
     buffer.forget(Position(0, 8))
     assert list(buffer.aborted) == [2]
     buffer.forget(Position(5, -1))

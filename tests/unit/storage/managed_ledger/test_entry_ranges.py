@@ -35,6 +35,14 @@ def test_dropping_from_below_says_how_many_entries_went():
     assert not ranges
 
 
+def test_the_start_of_a_range_is_found_from_anywhere_in_it():
+    ranges = EntryRanges()
+    ranges.add(2, 4)
+    ranges.add(7, 7)
+    found = [ranges.start_of(entry) for entry in range(1, 9)]
+    assert found == [None, 2, 2, 2, None, None, 7, None]
+
+
 def test_the_end_of_a_range_is_found_from_anywhere_in_it():
     ranges = of((1, 2), (5, 9))
     assert [ranges.end_of(entry) for entry in (0, 1, 2, 3, 5, 7, 9, 10)] == [

@@ -75,12 +75,13 @@ async def last_message_id(
         entry = await left.last_entry()
         return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))
     while last.entry_id >= 0:
-        if transactions is None or not transactions.is_aborted(last):
+        first = None if transactions is None else transactions.first_aborted(last)
+        if first is None:
             run = await ledger.read(last, 1, 1) if ledger.entry_count else None
             if run is None or run.first > last:
                 break
             seen = metadata.peek(run.data[0])
             if not seen.is_marker:
                 return run.first, seen.message_count - 1 if seen.is_batch else -1
-        last = ledger.layout.previous_position(last)
+        last = ledger.layout.previous_position(first or last)
     return EARLIEST, -1

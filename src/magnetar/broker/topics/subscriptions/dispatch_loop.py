@@ -355,10 +355,11 @@ class DispatchLoop:
 
     def _take_aborted(self, due: list[Position], picks: list[Picked]) -> int:
         """Deliver these; return how many are done with."""
-        gone = set(due)
-        rest = [each for each in self._aborted if each not in gone]
         left = self._delivery.deliver_aborted(picks)
-        self._aborted = sorted([*left, *rest])
+        if self._aborted[: len(due)] == due:
+            self._aborted[: len(due)] = sorted(left)
+        else:  # More was aborted while they were being read.
+            self._aborted = sorted({*self._aborted}.difference(due).union(left))
         if not self._aborted:
             self._deliver_next = self._deliver_some
         return len(due) - len(left)
