@@ -1,7 +1,7 @@
 """Transactions over a socket: what a coordinator answers beside what golden/wire recorded."""
 
 import pytest
-from unit.broker.peer import Peer
+from unit.broker.peer import Peer, send
 
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
@@ -152,4 +152,24 @@ async def test_a_broker_without_transactions_says_so_and_stays_connected():
         assert answer.error.error == pb.NotAllowedError
         assert answer.error.message == "Transactions are not enabled."
         await peer.nothing_more()
+        peer.wire.close()
+
+
+async def test_what_is_refused_for_its_transaction_is_no_duplicate_when_it_is_sent_again():
+    async with LocalBroker(settings=ON | {"brokerDeduplicationEnabled": True}) as local:
+        peer = await Peer.open(local.port)
+        await connect(peer)
+        await peer.produce(txn_enabled=True)
+        ended, number = await begin(peer), await begin(peer)
+        for each in (ended, number):
+            ids = {"txnid_least_bits": each, "txnid_most_bits": 0}
+            await peer.ask("addPartitionToTxn", request_id=1, partitions=[TOPIC], **ids)
+        await end(peer, ended)
+        peer.wire.send(send(1, 1, b"late", transaction=ended))
+        assert (await peer.hear()).send_error.error == pb.NotAllowedError
+        sends = [send(1, at, b"%d" % at, transaction=number) for at in (1, 2, 2, 3)]
+        peer.wire.send(b"".join(sends))
+        stored = [(await peer.hear()).send_receipt.message_id.entryId for _ in sends]
+        assert stored == [0, 1, 2**64 - 1, 2]
+        assert not (await end(peer, number)).HasField("error")
         peer.wire.close()

@@ -42,8 +42,8 @@ class TopicDeduplication:
             self.active = None
         elif self.active is None and wanted:
             self.active = Deduplication(self._state, self._producers.attached)
-            # First: others hear of what is stored, and not of duplicates.
-            self._writer.observers = (self.active, *self._writer.observers)
+            # Last: it is to remember nothing that others refuse.
+            self._writer.observers = (*self._writer.observers, self.active)
         self._settle()
 
     async def settled(self) -> None:

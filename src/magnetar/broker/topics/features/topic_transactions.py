@@ -78,14 +78,14 @@ class TopicTransactions:
         self._ledger = state.ledger
         self._writer = writer
         self._tasks = Tasks(f"transactions of {state.name}")
-        self._under_way: dict[TxnId, int] = {}  # Sends that were taken and are not stored.
+        self._under_way: set[TxnId] = set()  # Those whose first send was taken and is not stored.
         self._ending: dict[TxnId, Marker] = {}
         self._snapshots: TransactionSnapshots | None = None  # None before the first one.
         self._snapshot: asyncio.Task[None] | None = None
         self._known_to = state.ledger.last_position  # All up to there is in the buffer,
         self._unsaved = 0  # and so many entries of that are in no snapshot,
         self._newly_aborted: list[Entries] = []  # neither are these.
-        writer.observers = (*writer.observers, self)
+        writer.observers = (self, *writer.observers)  # Before what remembers what is not refused.
         writer.begin_transactions = None
 
     def begin(self) -> None:
@@ -132,7 +132,8 @@ class TopicTransactions:
                 "Please use a new transaction to send message."
             )
             return dict.fromkeys(range(len(run.data)), refusal)
-        self._under_way[transaction] = self._under_way.get(transaction, 0) + 1
+        if transaction not in self.buffer.open:
+            self._under_way.add(transaction)
         return NONE
 
     def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
@@ -147,7 +148,7 @@ class TopicTransactions:
                     self._ended(transaction, commit=appender.commit)
                 else:
                     assert isinstance(appender, Producer), "what else publishes in a transaction"
-                    self._left_under_way(transaction)
+                    self._under_way.discard(transaction)
                     self.buffer.stored(
                         transaction,
                         (ledger_id, entry_id, entry_id + count - 1),
@@ -210,12 +211,8 @@ class TopicTransactions:
 
     def _ended(self, transaction: TxnId, *, commit: bool) -> None:
         self._ending.pop(transaction, None)
+        self._under_way.discard(transaction)  # Of which all were duplicates.
         self._newly_aborted += self.buffer.end(transaction, commit=commit)
-
-    def _left_under_way(self, transaction: TxnId) -> None:
-        left = self._under_way.pop(transaction) - 1
-        if left:
-            self._under_way[transaction] = left
 
     def _show(self) -> None:
         """Let readers see everything before the oldest open transaction."""
