@@ -220,7 +220,7 @@ class PersistentSubscription(Subscription):
     async def _open_pending_acks(self) -> PendingAckHandle | MagnetarError:
         state, name = self._state, acknowledged_in(self.name)
         try:
-            if self.durable and name not in state.ledger.properties:
+            if name not in state.ledger.properties:
                 await state.ledger.change_properties({name: "1"})
             records = await pending_ack_log(state.context, state.name, self.name)
             handle = PendingAckHandle(

@@ -292,6 +292,18 @@ async def test_a_deleted_subscription_leaves_no_log_behind(bench, tree):
     assert not bench.topic.ledger.properties
 
 
+async def test_a_reader_that_goes_leaves_no_log_behind(bench, tree):
+    """One that comes by the same name would do again what was committed for it."""
+    end, subscription, consumer = await bench.consumer(SHARED, subscription="r", durable=False)
+    await end.until(lambda end: end.got())
+    await subscription.acknowledge_in_transaction(consumer, ONE, end.positions()[:1])
+    await subscription.end_transaction(ONE, commit=True)
+    assert [path for path in tree.records if "pending_ack" in path]
+    await bench.topic.leave(subscription, consumer)
+    assert not [path for path in tree.records if "pending_ack" in path]
+    assert not bench.topic.ledger.properties
+
+
 async def test_a_deleted_topic_leaves_no_log_behind(bench, tree):
     end, subscription, consumer = await bench.consumer(SHARED)
     await subscription.acknowledge_in_transaction(consumer, ONE, end.positions()[:1])
