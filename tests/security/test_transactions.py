@@ -54,6 +54,9 @@ class Roles:
         said = await self.ask(role, "newTxn", tc_id=0, txn_ttl_millis=60_000)
         return {"txnid_most_bits": 0, "txnid_least_bits": said.txnid_least_bits}
 
+    def leave(self, role):
+        self._peers.pop(role).wire.close()
+
     def close(self):
         for peer in self._peers.values():
             peer.wire.close()
@@ -107,3 +110,14 @@ async def test_a_transaction_is_its_roles_and_a_superusers(roles, field, values)
     assert said.message.endswith("nor a super user")
     said = await roles.ask("root", field, **values, **ids)
     assert not said.HasField("error"), said
+
+
+async def test_who_was_not_told_of_an_end_asks_again_and_nobody_else(roles):
+    ids = await roles.begin("writer")
+    said = await roles.ask("writer", "endTxn", txn_action=pb.COMMIT, **ids)
+    assert not said.HasField("error"), said
+    roles.leave("writer")
+    said = await roles.ask("writer", "endTxn", txn_action=pb.COMMIT, **ids)
+    assert not said.HasField("error"), said
+    said = await roles.ask("other", "endTxn", txn_action=pb.COMMIT, **ids)
+    assert said.error == pb.TransactionNotFound

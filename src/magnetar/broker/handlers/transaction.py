@@ -133,7 +133,7 @@ class TransactionHandler:
 
         async def act_if_allowed() -> None:
             try:
-                owner = self._coordinators.get(txn_id.most_bits).find(txn_id).owner
+                owner = self._coordinators.get(txn_id.most_bits).owner_of(txn_id)
                 await self._authorization.use_transaction(session, txn_id, owner)
                 if check is not None:
                     await check()

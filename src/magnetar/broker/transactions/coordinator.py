@@ -68,6 +68,7 @@ class Ended(NamedTuple):
     """A transaction that has ended."""
 
     commit: bool
+    owner: str | None  # As of a ``Transaction``.
     told: frozenset[str]  # The clients that were answered.
 
 
@@ -116,7 +117,8 @@ class Coordinator:
         self._waiting: dict[int, list[tuple[str, Answer]]] = {}
         """By number, the clients that wait for the end of a transaction."""
         self._ended = {
-            number: Ended(commit, frozenset()) for number, commit in replayed.ended.items()
+            number: Ended(commit, owner, frozenset())
+            for number, (commit, owner) in replayed.ended.items()
         }
         self._last_append: asyncio.Future[Position] | None = None
         self._shortening = False
@@ -217,6 +219,11 @@ class Coordinator:
             raise TransactionNotFound(f"The transaction with this txdID `{txn_id}`not found ")
         return transaction
 
+    def owner_of(self, txn_id: TxnId) -> str | None:
+        """The role that opened a transaction, or one that has ended of late. Raises as ``find``."""
+        ended = self._ended.get(txn_id.least_bits)
+        return self.find(txn_id).owner if ended is None else ended.owner
+
     def lose(self) -> None:
         """Grant and change nothing more: another broker may serve it. The caller closes it."""
         self._fail(not_found(self.number))
@@ -302,7 +309,7 @@ class Coordinator:
         self._append(records.status_changed(transaction), _nobody_waits)
         number = transaction.txn_id.least_bits
         told = frozenset(client for client, _ in self._waiting.get(number, ()))
-        self._ended[number] = Ended(transaction.commits, told)
+        self._ended[number] = Ended(transaction.commits, transaction.owner, told)
         if len(self._ended) > ENDED_MAX:
             del self._ended[next(iter(self._ended))]
         self._answer_end(transaction, None)

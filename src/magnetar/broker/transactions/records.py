@@ -31,7 +31,8 @@ class Replayed:
     def __init__(self, coordinator: int) -> None:
         self.transactions: dict[int, Transaction] = {}  # Those that have not ended, by number.
         self.next = 0  # The number of the next transaction.
-        self.ended: dict[int, bool] = {}  # Those that the log still knows, and if by a commit.
+        self.ended: dict[int, tuple[bool, str | None]] = {}
+        """Those that the log still knows: if by a commit, and the role that opened them."""
         self._coordinator = coordinator
 
     def add(self, record: bytes) -> None:
@@ -66,7 +67,7 @@ class Replayed:
         if "status" in record:
             transaction.status = TxnStatus(record["status"])
             if transaction.status.ended:
-                self.ended[number] = transaction.commits
+                self.ended[number] = transaction.commits, transaction.owner
                 del self.transactions[number]
 
 
