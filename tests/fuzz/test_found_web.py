@@ -43,7 +43,7 @@ def test_text_beyond_the_basic_plane_is_fine():
 
 async def test_half_a_character_in_a_body_is_the_senders_fault(caplog):
     body = b'"\\ud800"'
-    path = b"POST /admin/v2/persistent/public/default/t/subscription/s/resetcursor HTTP/1.1\r\n"
+    path = b"PUT /admin/v2/namespaces/public/default/schemaCompatibilityStrategy HTTP/1.1\r\n"
     head = HEAD.replace(HEAD.split(b"\r\n")[0] + b"\r\n", path)
     sent = head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
     assert (await answers(sent)).startswith(b"HTTP/1.1 400")

@@ -77,7 +77,9 @@ def named(tree: ast.Module) -> list[tuple[str, str]]:
         for node in body:
             if isinstance(node, ast.AnnAssign):
                 asks = ast.unparse(node.annotation).startswith("Callable")  # It is told elsewhere.
-                targets = [] if asks else [node.target]
+                given = owner and node.value is None  # So it has a row where it is given.
+                state = owner and ast.unparse(node.target).startswith("_")
+                targets = [] if asks or given or state else [node.target]
             else:
                 targets = node.targets if isinstance(node, ast.Assign) else []
             names = [target.id for target in targets if isinstance(target, ast.Name)]

@@ -224,8 +224,8 @@ async def context():
     yield ConnectionContext(
         table=CommandTable(
             connect=ConnectHandler(message_size_max=MIB),
-            produce=ProduceHandler(None, None, tasks=tasks),
-            consume=ConsumeHandler(None, None, None, message_ids_at_once_max=1),
+            produce=ProduceHandler(None, None, tasks=tasks, producers_max=0),
+            consume=ConsumeHandler(None, None, None, consumers_max=0, message_ids_at_once_max=1),
             lookup=LookupHandler(None, None, None),
             schema=SchemaHandler(None, None, None),
             topic_watch=TopicWatchHandler(None),

@@ -9,6 +9,8 @@ from magnetar.client import blocking
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.schemas import SchemaType
+from magnetar.spark import transactional_writer
+from magnetar.spark.transactional_writer import TransactionalBatchWriter
 from magnetar.spark.write_options import WriteOptions
 from magnetar.spark.writer import BatchWriter, StreamWriter, TextSchema, Written
 from magnetar.testing.processes import BrokerProcess
@@ -47,6 +49,14 @@ def test_a_row_that_cannot_be_written_fails_the_task(options):
     nothing = pa.RecordBatch.from_pydict({"value": pa.array([None], pa.string())})
     with pytest.raises(MagnetarError, match="no value"):
         StreamWriter(options, SCHEMA).write(iter([nothing]))
+
+
+def test_a_task_gives_so_much_to_the_driver_and_no_more(options, monkeypatch):
+    writer = TransactionalBatchWriter(options, SCHEMA)
+    writer.write(iter([rows(range(100))]))
+    monkeypatch.setattr(transactional_writer, "TASK_BYTES_MAX", 100)
+    with pytest.raises(MagnetarError, match="use more partitions"):
+        writer.write(iter([rows(range(100))]))
 
 
 def test_a_commit_has_nothing_left_to_do_but_notices_a_continuous_trigger(options):

@@ -56,7 +56,7 @@ class ConsumeHandler:
     schemas: TopicSchemas
     settings: TopicSettings
     _: KW_ONLY
-    consumers_max: int = 0  # Of one connection; 0 is no limit.
+    consumers_max: int  # Of one connection; 0 is no limit.
     transactions: bool = False
     message_ids_at_once_max: int
     authorization: ClientAuthorization = OFF

@@ -45,7 +45,7 @@ class ProduceHandler:
     schemas: TopicSchemas
     _: KW_ONLY
     tasks: Tasks
-    producers_max: int = 0  # Of one connection; 0 is no limit.
+    producers_max: int  # Of one connection; 0 is no limit.
     transactions: bool = False
     authorization: ClientAuthorization = OFF
 
