@@ -1,1 +1,1 @@
-"""What few topics have: limits on rates, deduplication, compaction, offloading."""
+"""What few topics have: limits on rates, deduplication, compaction, offloading, transactions."""
