@@ -76,7 +76,8 @@ class Story:
         for _, answer in old:
             assert answer.done()
             answer.exception()
-        await self.check(known)
+        found = await self.check(known)
+        self.trimmed = found[0] if found else self.trimmed  # What was trimmed last may be back.
 
     async def restart(self):
         await self.let_go()
