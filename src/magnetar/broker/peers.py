@@ -36,14 +36,14 @@ ANSWER_SIZE_MAX: Final = 64 << 20  # The stats of one topic, or the names of man
 
 
 async def passed_on(
-    requests: "HttpRequests", base: str, request: Request, headers: Mapping[str, str]
+    http: "HttpRequests", base: str, request: Request, headers: Mapping[str, str]
 ) -> Reply:
     """What the server at ``base`` answers to a request. Raises ConnectionLost."""
     told = {"Accept": request.accept, **headers}
     if request.content_type is not None:
         told["Content-Type"] = request.content_type
     query = f"?{urlencode(request.query)}" if request.query else ""
-    answer = await requests.ask(
+    answer = await http.ask(
         [base], request.path + query, request.method, body=request.body or None, headers=told
     )
     kept = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
@@ -122,13 +122,7 @@ class Peers:
         """What a broker answers to a command."""
         from magnetar.client.connections.endpoint import Endpoint  # noqa: PLC0415
 
-        url = broker.service_url_tls if self._by_tls else broker.service_url
-        if not url:
-            kind = "with" if self._by_tls else "without"
-            raise NotReady(
-                f"The broker {broker.name} has no port {kind} TLS: set brokerClientTlsEnabled as "
-                "its ports are"
-            )
+        url = self._url(broker, "port", broker.service_url, broker.service_url_tls)
         address = url.rpartition("//")[2]
         self._pool = self._pool or self._new_pool()
         connection = await self._pool.connect(Endpoint(address, address))
@@ -147,13 +141,7 @@ class Peers:
 
     async def ask(self, broker: BrokerAddress, request: Request) -> Reply:
         """What a broker's admin API answers to a request. Raises NotReady where it does not."""
-        base = broker.web_url_tls if self._by_tls else broker.web_url
-        if not base:
-            kind = "with" if self._by_tls else "without"
-            raise NotReady(
-                f"The broker {broker.name} has no admin API {kind} TLS: set brokerClientTlsEnabled "
-                "as its ports are"
-            )
+        base = self._url(broker, "admin API", broker.web_url, broker.web_url_tls)
         self._requests = self._requests or self._opened()
         try:
             answer = await passed_on(self._requests, base, request, {PASSED_ON: self._own.name})
@@ -166,6 +154,17 @@ class Peers:
                 "a superuser shows"
             )
         return answer
+
+    def _url(self, broker: BrokerAddress, what: str, plain: str, tls: str) -> str:
+        """The one of two addresses that is used here. Raises NotReady where it is missing."""
+        url = tls if self._by_tls else plain
+        if not url:
+            kind = "with" if self._by_tls else "without"
+            raise NotReady(
+                f"The broker {broker.name} has no {what} {kind} TLS: set brokerClientTlsEnabled "
+                "as its ports are"
+            )
+        return url
 
     def _opened(self) -> "HttpRequests":
         from magnetar.client.connections.credentials import Credentials  # noqa: PLC0415 - as above

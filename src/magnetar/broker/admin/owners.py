@@ -149,7 +149,7 @@ class Owners:
             return await self.access.created_partitions(name)
         return await self.access.partitions(name)
 
-    async def passing_topics(self, namespace: NamespaceName) -> list[TopicName]:
+    async def non_persistent_topics(self, namespace: NamespaceName) -> list[TopicName]:
         """The non-persistent topics of a namespace, wherever they are. Raises Rejection."""
         path = f"/admin/v2/non-persistent/{namespace}"
         answers = await OfBundles(served=True).ask(

@@ -35,7 +35,7 @@ class Peers(Protocol):
         """Tell the owner of a topic, or of a subscription of it. Raises what that answers."""
 
 
-Part = str | TxnSubscription
+Participant = str | TxnSubscription
 """What takes part in a transaction: a topic, by its name, or a subscription."""
 
 
@@ -53,7 +53,7 @@ class TopicParticipants:
         Transactions up to number ``low_watermark`` of the coordinator have ended. All are told,
         whatever becomes of some. Raises what one of them raises.
         """
-        parts: list[Part] = [*transaction.topics, *transaction.subscriptions]
+        parts: list[Participant] = [*transaction.topics, *transaction.subscriptions]
         told = [self._tell(transaction, low_watermark, part) for part in parts]
         if len(told) == 1:
             await told[0]
@@ -62,7 +62,7 @@ class TopicParticipants:
             if isinstance(result, BaseException):
                 raise result
 
-    async def _tell(self, transaction: Transaction, low_watermark: int, part: Part) -> None:
+    async def _tell(self, transaction: Transaction, low_watermark: int, part: Participant) -> None:
         name = TopicName.parse(part if isinstance(part, str) else part.topic)
         with suppress(NotFound):
             topic = self._registry.loaded.get(name)
@@ -82,7 +82,9 @@ class TopicParticipants:
             await _end(topic, transaction, low_watermark, part)
 
 
-async def _end(topic: Topic, transaction: Transaction, low_watermark: int, part: Part) -> None:
+async def _end(
+    topic: Topic, transaction: Transaction, low_watermark: int, part: Participant
+) -> None:
     """End it in a topic that is open here."""
     txn_id, commit = transaction.txn_id, transaction.commits
     if topic.stored is None:

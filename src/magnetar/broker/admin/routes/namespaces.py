@@ -55,7 +55,7 @@ async def topics_of(owners: Owners, namespace: NamespaceName, domain: str) -> li
     """The topics of a namespace, wherever they are served. Raises Rejection."""
     if domain == PERSISTENT:
         return await owners.resources.topics(namespace, domain)
-    return await owners.passing_topics(namespace)
+    return await owners.non_persistent_topics(namespace)
 
 
 async def shown_names(topics: list[TopicName], request: Request) -> Reply:

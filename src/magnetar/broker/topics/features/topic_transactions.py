@@ -160,8 +160,7 @@ class TopicTransactions:
         self._known_to = last
         if self.buffer.oldest != oldest:
             self._show()
-        if self._unsaved >= SNAPSHOT_ENTRIES and self._snapshot is None:
-            self._snapshot = self._tasks.spawn("snapshot", self._take_snapshot())
+        self._snapshot_from(SNAPSHOT_ENTRIES)
 
     async def end(self, transaction: TxnId, *, commit: bool, low_watermark: int) -> None:
         """End a transaction as ``StoredTopic.end_transaction`` says."""
@@ -182,8 +181,7 @@ class TopicTransactions:
 
     def snapshot(self) -> None:
         """Leave little to be read when the topic is opened again, if that is worth it."""
-        if self._unsaved >= READ_ENTRIES_MAX and self._snapshot is None:
-            self._snapshot = self._tasks.spawn("snapshot", self._take_snapshot())
+        self._snapshot_from(READ_ENTRIES_MAX)
 
     async def close(self) -> None:
         """Save what is known. What cannot be saved is read again."""
@@ -237,6 +235,11 @@ class TopicTransactions:
                 producer=seen.producer_name,
                 published_ms=seen.publish_time_ms,
             )
+
+    def _snapshot_from(self, unsaved: int) -> None:
+        """Take a snapshot where so many entries are in none, unless one is being taken."""
+        if self._unsaved >= unsaved and self._snapshot is None:
+            self._snapshot = self._tasks.spawn("snapshot", self._take_snapshot())
 
     async def _take_snapshot(self) -> None:
         """Take a snapshot; one that fails is taken again later."""
