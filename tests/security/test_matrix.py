@@ -26,7 +26,7 @@ from magnetar.broker.authorization.authorization_service import AuthorizationSer
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request
-from magnetar.rest.router import Router
+from magnetar.rest.router import Router, Routes
 from magnetar.testing.local_broker import LocalBroker
 
 SHOP = "acme/shop"
@@ -167,7 +167,7 @@ async def test_every_route_is_for_whom_the_table_says():
         issuers = TenantRoles(["acme", "elsewhere"])
         rules = AuthorizationRules(frozenset({"root", "root@acme"}), tenant_roles=issuers)
         check = RouteAuthorization(AuthorizationService(rules, world.resources)).check
-        router = Router(ROUTES, world.admin, authorize=check)
+        router = Router(Routes(ROUTES), world.admin, authorize=check)
         wrong = []
         for (method, path), who in TABLE.items():
             for subscription in (AUDIT, "free") if "{subscription}" in path else ("",):

@@ -15,7 +15,7 @@ from magnetar.broker.authorization.authorization_service import AuthorizationSer
 from magnetar.errors import MagnetarError
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request
-from magnetar.rest.router import Router
+from magnetar.rest.router import Router, Routes
 from magnetar.testing.local_broker import LocalBroker
 
 OTHERS = [
@@ -40,7 +40,7 @@ async def test_no_way_to_write_a_path_leads_into_another_tenant():
             await world.ask("PUT", f"/admin/v2/namespaces/{tenant}/n", {})
         rules = AuthorizationRules(frozenset({"root"}), tenant_roles=TenantRoles(["acme"]))
         check = RouteAuthorization(AuthorizationService(rules, world.resources)).check
-        router = Router(ROUTES, world.admin, authorize=check)
+        router = Router(Routes(ROUTES), world.admin, authorize=check)
         found, own = [], 0
         for route in ROUTES:
             if "{tenant}" not in route.path:

@@ -77,19 +77,18 @@ class Route:
     """For the OpenAPI document: the type of the body, or a function that gives an example."""
     answer: Any = None
     """The same of what a GET answers."""
+    family: str = ""
+    """Which of the router's services its handler is given; "": these themselves."""
 
     @property
     def function(self) -> Callable[..., object]:
-        """The handler, without what it was given here."""
+        """The handler, without what its file gave it."""
         return self.handler.func if isinstance(self.handler, partial) else self.handler
 
     @property
     def parameters(self) -> tuple[Query, ...]:
         """All that is read from the query; the rest of a query is ignored."""
         return (*_READ.get(self.function, ()), *self.query)
-
-
-LoadRoutes: TypeAlias = Callable[[], Awaitable[Iterable[Route]]]
 
 
 @dataclass(slots=True)
@@ -111,36 +110,12 @@ class _Node:
             yield from self.any.ends(rest)
 
 
-class Router:
-    """Every route, as a tree of path segments."""
+class Routes:
+    """Routes as a tree of path segments, which never changes."""
 
-    def __init__(
-        self,
-        routes: Iterable[Route] | LoadRoutes,
-        services: Any = None,
-        *,
-        authorize: Authorize | None = None,
-        ask: Ask | None = None,
-    ) -> None:
-        """``services``, if any, are handed to every handler.
-
-        ``authorize`` may keep a request from its handler.
-
-        ``ask`` answers what is about something. What loads the routes is called for the first
-        request.
-        """
-        self._given = () if services is None else (services,)
-        self._authorize = authorize
-        self._ask = ask
+    def __init__(self, routes: Iterable[Route]) -> None:
         self._root = _Node()
         self._whole: list[Route] = []  # Those of everything below a path.
-        self._load: LoadRoutes | None = None
-        if callable(routes):
-            self._load = routes
-        else:
-            self._add(routes)
-
-    def _add(self, routes: Iterable[Route]) -> None:
         for route in routes:
             if route.method == ANY_METHOD:
                 self._whole.append(route)
@@ -155,19 +130,11 @@ class Router:
             assert route.method not in node.routes, f"two routes for {route.method} {route.path}"
             node.routes[route.method] = route
 
-    async def answer(self, request: Request) -> Reply:
-        """Call the handler a request is for. Raises Rejection when there is none."""
-        route = await self.find(request)
-        await self.authorize(route, request)
-        return await self.call(route, request)
+    def find(self, request: Request) -> Route:
+        """The route of a request, which is told what its segments are called.
 
-    async def find(self, request: Request) -> Route:
-        """The route of a request, whose body need not be there. Raises Rejection for none."""
-        if self._load is not None:
-            routes = await self._load()
-            if self._load is not None:  # Another request may have waited for the same.
-                self._load = None
-                self._add(routes)
+        Raises Rejection for none.
+        """
         segments = _split(request.path)
         for whole in self._whole:
             if (below := _named(whole, segments)) is not None:
@@ -190,6 +157,43 @@ class Router:
         request.segments, request.route = named, route.path
         return route
 
+
+LoadRoutes: TypeAlias = Callable[[], Awaitable[Routes]]
+
+
+class Router:
+    """Answers requests: by its routes, the services of their handlers, and who may ask."""
+
+    def __init__(
+        self,
+        routes: Routes | LoadRoutes,
+        services: Any,
+        *,
+        authorize: Authorize | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        """``authorize`` may keep a request from its handler.
+
+        ``ask`` answers what is about something. What loads the routes is called for the first
+        request.
+        """
+        self._routes = routes
+        self._services = services
+        self._authorize = authorize
+        self._ask = ask
+
+    async def answer(self, request: Request) -> Reply:
+        """Call the handler a request is for. Raises Rejection when there is none."""
+        route = await self.find(request)
+        await self.authorize(route, request)
+        return await self.call(route, request)
+
+    async def find(self, request: Request) -> Route:
+        """The route of a request, whose body need not be there. Raises Rejection for none."""
+        if not isinstance(self._routes, Routes):
+            self._routes = await self._routes()
+        return self._routes.find(request)
+
     async def authorize(self, route: Route, request: Request) -> None:
         """Whether the role of a request may have its route. Raises Rejection, NotFound."""
         if self._authorize is not None:
@@ -199,7 +203,8 @@ class Router:
         """Call the handler of a route that was found. Raises Rejection for a wrong type."""
         if route.method != ANY_METHOD:
             _check_types(route, request)
-        handler = partial(route.handler, *self._given, request)
+        services = getattr(self._services, route.family) if route.family else self._services
+        handler = partial(route.handler, services, request)
         asked = None if route.about is None else self._ask
         reply = await (handler() if asked is None else asked(route, request, handler))
         if WITHOUT_EFFECT in reply.headers:

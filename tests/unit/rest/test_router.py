@@ -2,7 +2,7 @@ import pytest
 
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, text
-from magnetar.rest.router import ANY, Route, Router
+from magnetar.rest.router import ANY, Route, Router, Routes
 
 
 def handler(word: str):
@@ -14,7 +14,7 @@ def handler(word: str):
 
 
 def router() -> Router:
-    return Router(
+    routes = Routes(
         [
             Route("GET", "/v2/t", handler("all")),
             Route("GET", "/v2/t/{name}", handler("one")),
@@ -22,9 +22,9 @@ def router() -> Router:
             Route("GET", "/v2/t/special", handler("special")),
             Route("POST", "/v2/t/{name}/{other}/go", handler("go")),
             Route("GET", "/v2/version", handler("version"), gives=ANY),
-        ],
-        "services",
+        ]
     )
+    return Router(routes, "services")
 
 
 async def ask(method: str, path: str, **more) -> bytes:
@@ -103,4 +103,4 @@ async def test_a_client_that_takes_no_json_is_refused_unless_there_is_only_text(
 
 def test_two_routes_for_one_thing_are_a_mistake():
     with pytest.raises(AssertionError, match="two routes for GET /x"):
-        Router([Route("GET", "/x", handler("a")), Route("GET", "/x", handler("b"))], "services")
+        Routes([Route("GET", "/x", handler("a")), Route("GET", "/x", handler("b"))])

@@ -12,7 +12,7 @@ from magnetar.errors import Fenced
 from magnetar.rest import server as http_server
 from magnetar.rest.exchange import JSON, Reply, Request, shown
 from magnetar.rest.listener import Listener
-from magnetar.rest.router import Route, Router
+from magnetar.rest.router import Route, Router, Routes
 from magnetar.rest.server import AdminServer
 from magnetar.tasks import Tasks
 
@@ -54,7 +54,7 @@ async def server():
         Route("GET", "/fenced", fenced),
         Route("GET", "/broken", broken),
     ]
-    server = await AdminServer.start(Router(routes, "services"), listening(), Tasks("test"))
+    server = await AdminServer.start(Router(Routes(routes), "services"), listening(), Tasks("test"))
     yield server
     await server.close()
 
@@ -131,7 +131,7 @@ async def test_a_body_beyond_reason_is_refused(server):
 
 
 async def test_where_functions_are_on_a_package_may_be_sent():
-    router = Router([Route("PUT", "/echo/{x}", echo, takes=(JSON,))], "services")
+    router = Router(Routes([Route("PUT", "/echo/{x}", echo, takes=(JSON,))]), "services")
     listener = listen("127.0.0.1", 0)
     server = await AdminServer.start(
         router, [Listener(listener)], Tasks("test"), body_bytes_max=FORM_BYTES_MAX
@@ -200,7 +200,7 @@ async def test_a_body_that_goes_on_ends_with_the_credentials_of_its_reader():
         return Reply(200, stream=pieces())
 
     server = await AdminServer.start(
-        Router([Route("GET", "/endless", endless)], "services"),
+        Router(Routes([Route("GET", "/endless", endless)]), "services"),
         listening(),
         Tasks("test"),
         sign_in=EndsSoon(),
@@ -241,7 +241,7 @@ async def test_each_request_has_so_long_for_its_headers(monkeypatch, server):
 
 async def test_who_asks_nothing_does_not_keep_its_place(monkeypatch):
     monkeypatch.setattr(http_server, "IDLE_S", 0.1)
-    server = await AdminServer.start(Router([], "services"), listening(), Tasks("test"))
+    server = await AdminServer.start(Router(Routes([]), "services"), listening(), Tasks("test"))
     async with asyncio.timeout(GIVE_UP_S):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -276,7 +276,7 @@ async def test_closing_lets_a_request_under_way_finish():
         return shown("done")
 
     server = await AdminServer.start(
-        Router([Route("GET", "/slow", slow)], "services"),
+        Router(Routes([Route("GET", "/slow", slow)]), "services"),
         listening(),
         Tasks("test"),
     )
@@ -313,7 +313,7 @@ async def test_who_reads_nothing_of_a_stream_or_goes_is_let_go(monkeypatch, ends
     async def endless(_services: None, _: Request) -> Reply:
         return Reply(200, content_type="text/plain", stream=stream)
 
-    router = Router([Route("GET", "/endless", endless)], "services")
+    router = Router(Routes([Route("GET", "/endless", endless)]), "services")
     server = await AdminServer.start(router, listening(), Tasks("test"))
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
     writer.write(get("/endless").encode())
@@ -332,7 +332,7 @@ async def test_head_of_a_stream_is_its_head():
     async def endless(_services: None, _: Request) -> Reply:
         return Reply(200, content_type="text/event-stream", stream=stream)
 
-    router = Router([Route("GET", "/endless", endless)], "services")
+    router = Router(Routes([Route("GET", "/endless", endless)]), "services")
     server = await AdminServer.start(router, listening(), Tasks("test"))
     status, headers, body = await raw(server, get("/endless", "HEAD"))
     assert "200" in status

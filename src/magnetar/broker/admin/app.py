@@ -5,19 +5,17 @@ API is started.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from magnetar.auth.access import Access
 from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
 from magnetar.rest.exchange import BODY_BYTES_MAX
 from magnetar.rest.listener import Listener
-from magnetar.rest.router import Route, Router
+from magnetar.rest.router import Router, Routes
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -26,24 +24,15 @@ if TYPE_CHECKING:
     from magnetar.broker.tracing.request_traces import RequestTraces
     from magnetar.rest.server import AdminServer
 
-PROBES: Final = ("/admin/v2/brokers/health", "/admin/v2/brokers/ready")
 _TABLE: Final = "magnetar.broker.admin.routes.table"
 
 
-async def every_route(admin: AdminServices) -> Iterable[Route]:
+async def load_routes(*, open_probes: bool) -> Routes:
     """Every route there is, imported at the first request: a broker nobody asks goes without."""
     loop = asyncio.get_running_loop()
     table = await loop.run_in_executor(None, import_module, _TABLE)  # It takes a while.
-    routes: list[Route] = table.routes_with(admin)
+    routes: Routes = table.every_route(open_probes=open_probes)
     return routes
-
-
-async def routes_with_open_probes(admin: AdminServices) -> Iterable[Route]:
-    """The same, where nobody is asked who it is that looks after the broker's health."""
-    return [
-        replace(route, access=Access.PUBLIC) if route.path in PROBES else route
-        for route in await every_route(admin)
-    ]
 
 
 async def start_admin(
@@ -53,7 +42,7 @@ async def start_admin(
     connections_max: int = 0,
     connections_per_ip_max: int = 0,
     sign_in: "HttpSignIn | None" = None,
-    routes: Callable[[AdminServices], Awaitable[Iterable[Route]]] = every_route,
+    open_probes: bool = False,
     traces: "RequestTraces | None" = None,
     audit: "AuditLog | None" = None,
 ) -> "AdminServer":
@@ -75,7 +64,8 @@ async def start_admin(
     tasks.spawn("messages", admin.messages.messages.run())
     tasks.spawn("scrapes", admin.metrics.scrapes.run())
     authorize = None if authorization is None else authorization.check
-    owners.router = Router(partial(routes, admin), authorize=authorize, ask=owners.answer)
+    routes = partial(load_routes, open_probes=open_probes)
+    owners.router = Router(routes, admin, authorize=authorize, ask=owners.answer)
     return await server.start(
         owners.router,
         listeners,

@@ -12,7 +12,7 @@ from typing import Final
 from magnetar.auth.audit import AuditLog
 from magnetar.auth.authentication import Authentication
 from magnetar.broker.addresses import Listeners, address_of, open_listeners, port_of, warn_if_open
-from magnetar.broker.admin.app import every_route, routes_with_open_probes, start_admin
+from magnetar.broker.admin.app import start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.authorization.providers import authentication_of
 from magnetar.broker.broker import Broker
@@ -155,7 +155,7 @@ async def _serve_admin(
         connections_per_ip_max=context.config.connections.admin_connections_per_ip_max,
         sign_in=None if authentication is None else http_sign_in(context, authentication),
         traces=traces.requests,
-        routes=every_route if context.config.auth.probes else routes_with_open_probes,
+        open_probes=not context.config.auth.probes,
         audit=audit,
     )
     context.stack.push_async_callback(admin.close)

@@ -26,7 +26,7 @@ from magnetar.functions.worker.states import States
 from magnetar.functions.worker.supervisor import Supervisor
 from magnetar.functions.worker.worker import FunctionsWorker
 from magnetar.rest.listener import Listener
-from magnetar.rest.router import Router
+from magnetar.rest.router import Router, Routes
 from magnetar.rest.server import AdminServer
 from magnetar.tasks import Tasks
 
@@ -93,7 +93,7 @@ async def running_worker(
         state = States(settings.service_url, settings.admin_url, **settings.client_options())
         services = WorkerServices(worker=worker, state=state, info=info)
         server = await AdminServer.start(
-            Router(ROUTES, services),
+            Router(Routes(ROUTES), services),
             [Listener(listener)],
             Tasks("functions worker's API"),
             body_bytes_max=FORM_BYTES_MAX,

@@ -11,7 +11,7 @@ from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.records import TenantInfo
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request, done
-from magnetar.rest.router import ANY_METHOD, Route, Router
+from magnetar.rest.router import ANY_METHOD, Route, Router, Routes
 
 TOPIC = "/{domain}/{tenant}/{namespace}/{topic}"
 
@@ -51,7 +51,7 @@ async def world():
 def ask(world):
     rules = AuthorizationRules(frozenset({"root"}))
     authorization = RouteAuthorization(AuthorizationService(rules, world.resources))
-    router = Router(ROUTES, world.admin, authorize=authorization.check)
+    router = Router(Routes(ROUTES), world.admin, authorize=authorization.check)
 
     async def status(role, path, proxy=None):
         try:

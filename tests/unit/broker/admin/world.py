@@ -11,7 +11,7 @@ from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.addresses import listen
-from magnetar.broker.admin.app import every_route, start_admin
+from magnetar.broker.admin.app import start_admin
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.assemble.admin import admin_services
 from magnetar.broker.assemble.services import Services
@@ -152,7 +152,7 @@ def entry(publish_time_ms, batch=None):
 
 
 @asynccontextmanager
-async def open_world(settings=None, clock=None, routes=every_route):
+async def open_world(settings=None, clock=None):
     """Cluster ``standalone`` with Pulsar's namespaces, on a free port."""
     rates_clock, clock = clock or SystemClock(), SystemClock()
     tasks, metadata = Tasks("admin test"), MemoryMetadataStore()
@@ -227,7 +227,7 @@ async def open_world(settings=None, clock=None, routes=every_route):
         )
         admin = admin_services(services, config, rates_clock)
         admin.broker.version = "9.9.9"
-        server = await start_admin(admin, [Listener(listen("127.0.0.1", 0))], routes=routes)
+        server = await start_admin(admin, [Listener(listen("127.0.0.1", 0))])
         stack.push_async_callback(server.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield World(admin, metadata=metadata, port=server.port, session=session)

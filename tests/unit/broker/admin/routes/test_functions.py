@@ -2,10 +2,10 @@
 
 import pytest
 
-from magnetar.broker.admin.routes.table import ROUTES
+from magnetar.broker.admin.routes.functions import ROUTES
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Request, text
-from magnetar.rest.router import Router
+from magnetar.rest.router import Router, Routes
 
 OFF = "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to false"
 
@@ -24,7 +24,7 @@ class Worker:
 
 async def refused(path: str, services: Services) -> tuple[int, str]:
     with pytest.raises(Rejection) as rejection:
-        await Router(ROUTES, services).answer(Request("GET", path))
+        await Router(Routes(ROUTES), services).answer(Request("GET", path))
     return rejection.value.status, str(rejection.value)
 
 
@@ -50,7 +50,7 @@ async def test_packages_are_not_managed():
 
 
 async def test_a_worker_is_asked_whatever_the_method():
-    router = Router(ROUTES, Services(Worker()))
+    router = Router(Routes(ROUTES), Services(Worker()))
     for method in ("GET", "POST", "PUT", "DELETE"):
         reply = await router.answer(Request(method, "/admin/v3/functions/a/b/c"))
         assert reply.body == b"/admin/v3/functions/a/b/c"
