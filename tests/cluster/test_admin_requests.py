@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from contextlib import asynccontextmanager
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ import aiohttp
 import pytest
 from cluster.conftest import two_brokers
 
-from magnetar import Client
+from magnetar import Client, RegexSubscriptionMode
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.codec.json_codec import JsonCodec
@@ -277,6 +278,12 @@ async def test_non_persistent_topics_of_both_brokers_are_listed(cluster):
         assert found == sorted(names)
         for mode in ("ALL", "NON_PERSISTENT"):
             assert (await cluster.done("GET", f"{SPACE}/topics?mode={mode}")).json == sorted(names)
+        consumer = await client.subscribe(
+            re.compile("non-persistent://public/default/n.*"),
+            "s",
+            regex_subscription_mode=RegexSubscriptionMode.NON_PERSISTENT_ONLY,
+        )
+        assert sorted(map(str, consumer.topics)) == sorted(names)
         full = await cluster.ask("DELETE", SPACE)
         assert (full.status, full.reason) == (409, "Cannot delete non empty namespace")
 

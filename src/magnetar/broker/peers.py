@@ -5,6 +5,7 @@ has asked already whether the role that it asks for may. What it passes on says 
 where it arrives or refused with ``MISDIRECTED``: no request goes in a circle.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ from urllib.parse import urlencode
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, NotReady
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
 from magnetar.model.txn_id import TxnId
 from magnetar.rest.exchange import WITHOUT_EFFECT, Reply, Request
@@ -154,6 +156,16 @@ class Peers:
                 "a superuser shows"
             )
         return answer
+
+    async def non_persistent_topics(self, broker: BrokerAddress, bundle: Bundle) -> list[TopicName]:
+        """Those of a bundle that a broker serves. Raises NotReady where it does not say."""
+        path = f"/admin/v2/non-persistent/{bundle.namespace}/{bundle.range}"
+        answer = await self.ask(broker, Request("GET", path))
+        if answer.status != 200:
+            raise NotReady(
+                f"The broker {broker.name} did not say which topics {bundle} has ({answer.status})"
+            )
+        return list(map(TopicName.parse, json.loads(answer.body)))
 
     def _url(self, broker: BrokerAddress, what: str, plain: str, tls: str) -> str:
         """The one of two addresses that is used here. Raises NotReady where it is missing."""

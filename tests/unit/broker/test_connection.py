@@ -226,7 +226,7 @@ async def context():
             connect=ConnectHandler(message_size_max=MIB),
             produce=ProduceHandler(None, None, tasks=tasks, producers_max=0),
             consume=ConsumeHandler(None, None, None, consumers_max=0, message_ids_at_once_max=1),
-            lookup=LookupHandler(None, None, None),
+            lookup=LookupHandler(None, None, None, None),
             schema=SchemaHandler(None, None, None),
             topic_watch=TopicWatchHandler(None),
             transaction=None,

@@ -15,6 +15,7 @@ that it was passed on (``broker/peers.py``), and no broker passes it on again. W
 changes meanwhile, the next one is looked up.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -37,11 +38,13 @@ from magnetar.rest import arguments, errors
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Handler, Route, Router
-from magnetar.turns import in_turns
+from magnetar.turns import batches, in_turns
 
 LOOKUPS_MAX: Final = 5
 """How often the owner of what moves is looked up for one request."""
 AGAIN_S: Final = 0.1
+ASKED_AT_ONCE_MAX: Final = 8
+"""Partitions, or bundles, of one request that are asked side by side."""
 
 Subject: TypeAlias = TopicName | Bundle
 Answers: TypeAlias = Mapping[Subject, Reply]
@@ -127,11 +130,12 @@ class Owners:
     async def ask_all(
         self, subjects: Iterable[Subject], request: Callable[[Any], Request]
     ) -> Answers:
-        """Ask about one after the other, until a broker does not answer."""
+        """Ask about a few at a time, in order, until a broker does not answer."""
         answers: dict[Subject, Reply] = {}
-        async for subject in in_turns(subjects):
-            answers[subject] = await self.ask(subject, request(subject))
-            if answers[subject].status == 503:
+        for some in batches(list(subjects), ASKED_AT_ONCE_MAX):
+            found = await asyncio.gather(*(self.ask(each, request(each)) for each in some))
+            answers |= zip(some, found, strict=True)
+            if any(reply.status == 503 for reply in found):
                 break
         return answers
 

@@ -52,7 +52,9 @@ def command_table(
             message_ids_at_once_max=settings.message_ids_at_once_max,
             authorization=authorization,
         ),
-        lookup=LookupHandler(services.resources, services.lookup, services.creation, authorization),
+        lookup=LookupHandler(
+            services.resources, services.lookup, services.creation, services.peers, authorization
+        ),
         schema=SchemaHandler(
             topics, services.schema_registry, schemas, authorization=authorization
         ),

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import Bundle
 from magnetar.model.counts import OperationCounts
-from magnetar.model.names import TopicName
+from magnetar.model.names import NamespaceName, TopicName
 
 from .ownership import Ownership
 
@@ -43,3 +44,15 @@ class Lookup:
                 raise TopicNotFound("Namespace not found")
             owner = await self._ownership.acquire(await self._resources.bundle(topic))
             return self._here if owner is self._ownership.own else Found(owner, kept=False)
+
+    async def owners_elsewhere(
+        self, namespace: NamespaceName
+    ) -> list[tuple[Bundle, BrokerAddress]]:
+        """The bundles of a namespace that other brokers serve, each with its owner."""
+        policies = await self._resources.namespace(namespace)
+        found = []
+        for bundle in policies.bundles.of(namespace) if policies is not None else ():
+            owner = await self._ownership.owner(bundle)
+            if owner is not None and owner is not self._ownership.own:
+                found.append((bundle, owner))
+        return found

@@ -6,6 +6,7 @@ from typing import Final
 
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.creation import Creation
+from magnetar.broker.peers import Peers
 from magnetar.broker.plain_patterns import TopicPattern
 from magnetar.broker.resources import Resources
 from magnetar.broker.session import Session
@@ -47,6 +48,7 @@ class LookupHandler:
     resources: Resources
     lookup: Lookup
     creation: Creation
+    peers: Peers
     authorization: ClientAuthorization = OFF
     _listing: asyncio.Semaphore = field(
         default_factory=lambda: asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX), init=False
@@ -78,7 +80,9 @@ class LookupHandler:
         except NamespaceNotFound as error:
             raise TopicNotFound(str(error) if create else "") from None
         except TopicNotFound:
-            raise TopicNotFound("") from None
+            if name.persistent or name not in await self._elsewhere(name.namespace, name):
+                raise TopicNotFound("") from None
+            partitions = 0
         session.reply(replies.partitioned_metadata(command.request_id, partitions))
 
     async def on_topics_of_namespace(
@@ -89,18 +93,37 @@ class LookupHandler:
         except InvalidName as error:
             raise UnexpectedCommand(f"GET_TOPICS_OF_NAMESPACE: {error}") from None
         await self.authorization.list_topics(session, namespace)
+        volatile = NON_PERSISTENT in _DOMAINS[command.mode]
+        beside = await self._elsewhere(namespace) if volatile else []
         while True:
             if not await _writable(session):
                 return
             async with self._listing:
                 if session.writable:
-                    session.reply(await self._topics_of(namespace, command))
+                    session.reply(await self._topics_of(namespace, command, beside))
                     return
 
-    async def _topics_of(
-        self, namespace: NamespaceName, command: CommandGetTopicsOfNamespace
-    ) -> bytes:
+    async def _elsewhere(
+        self, namespace: NamespaceName, only: TopicName | None = None
+    ) -> list[TopicName]:
+        """The non-persistent topics that other brokers serve: of these there are no records.
+
+        ``only`` is one whose bundle alone is asked for. Raises NotReady.
+        """
         found: list[TopicName] = []
+        for bundle, owner in await self.lookup.owners_elsewhere(namespace):
+            if only is None or bundle.holds(only):
+                found += await self.peers.non_persistent_topics(owner, bundle)
+        return found
+
+    async def _topics_of(
+        self,
+        namespace: NamespaceName,
+        command: CommandGetTopicsOfNamespace,
+        beside: list[TopicName],
+    ) -> bytes:
+        """The answer; ``beside`` are topics that other brokers know."""
+        found = list(beside)
         for domain in _DOMAINS[command.mode]:
             every = await self.resources.topics(namespace, domain)
             found += [topic for topic in every if not is_system_topic(topic)]
