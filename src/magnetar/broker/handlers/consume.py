@@ -165,7 +165,10 @@ class ConsumeHandler:
     async def on_seek(self, session: Session, command: CommandSeek) -> None:
         """Every consumer of the subscription gets CLOSE_CONSUMER, and then this one SUCCESS."""
         opened = _open(session, command.consumer_id)
-        topic, subscription = storing(opened.topic), opened.subscription
+        topic = storing(opened.topic)
+        subscription = topic.subscriptions.get(opened.subscription.name)
+        if subscription is None:
+            raise ConsumerNotFound("Consumer not found")
         if command.HasField("message_id"):
             place = command.message_id
             await topic.seek(subscription, _position(place), ack_set=list(place.ack_set))

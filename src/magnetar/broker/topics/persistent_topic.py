@@ -20,7 +20,7 @@ from magnetar.broker.topics.publishing.producer_access import (
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.topic_features import TopicFeatures
@@ -221,16 +221,16 @@ class PersistentTopic:
 
     async def set_properties(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         properties: Mapping[str, str] | None = None,
         *,
         replicated: bool | None = None,
     ) -> None:
-        await own(subscription).set_properties(properties, replicated=replicated)
+        await subscription.set_properties(properties, replicated=replicated)
 
     async def seek(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         position: Position,
         *,
         ack_set: list[int] | None = None,
@@ -238,19 +238,21 @@ class PersistentTopic:
     ) -> None:
         await self._subscriptions.seek(subscription, position, ack_set, excluded=excluded)
 
-    async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
+    async def seek_to_time(
+        self, subscription: PersistentSubscription, publish_time_ms: int
+    ) -> None:
         await self._subscriptions.seek_to_time(subscription, publish_time_ms)
 
-    async def skip(self, subscription: Subscription, count: int | None = None) -> None:
+    async def skip(self, subscription: PersistentSubscription, count: int | None = None) -> None:
         await self._subscriptions.skip(subscription, count)
 
     async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
         return await log_positions.publish_time_behind(self.ledger, subscription.mark)
 
     async def count_backlog(
-        self, subscription: Subscription, start: Position | None = None
+        self, subscription: PersistentSubscription, start: Position | None = None
     ) -> BacklogCount:
-        return await self._subscriptions.count_backlog(own(subscription), start)
+        return await self._subscriptions.count_backlog(subscription, start)
 
     async def end_transaction(
         self, transaction: TxnId, *, commit: bool, low_watermark: int = -1

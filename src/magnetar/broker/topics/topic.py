@@ -13,6 +13,7 @@ from magnetar.broker.topics.log.topic_upkeep import TopicUpkeep
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.producer_access import SHARED_ACCESS, AccessRequest
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.errors import NotAllowed
 from magnetar.model.broker_address import BrokerAddress
@@ -168,12 +169,15 @@ class StoredTopic(Topic, Protocol):
     """A topic that keeps what is published: what only such a one can be asked."""
 
     @property
+    def subscriptions(self) -> Mapping[str, PersistentSubscription]: ...
+
+    @property
     def last_position(self) -> Position:
         """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
 
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
-    ) -> Subscription:
+    ) -> PersistentSubscription:
         """Create a durable subscription whose first message is at ``start``.
 
         Raises ConsumerBusy, LimitReached.
@@ -181,7 +185,7 @@ class StoredTopic(Topic, Protocol):
 
     async def set_properties(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         properties: Mapping[str, str] | None = None,
         *,
         replicated: bool | None = None,
@@ -193,7 +197,7 @@ class StoredTopic(Topic, Protocol):
 
     async def seek(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         position: Position,
         *,
         ack_set: list[int] | None = None,
@@ -206,14 +210,16 @@ class StoredTopic(Topic, Protocol):
         way.
         """
 
-    async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
+    async def seek_to_time(
+        self, subscription: PersistentSubscription, publish_time_ms: int
+    ) -> None:
         """Seek to the first entry published then or later; to the end where none was."""
 
-    async def skip(self, subscription: Subscription, count: int | None = None) -> None:
+    async def skip(self, subscription: PersistentSubscription, count: int | None = None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
 
     async def count_backlog(
-        self, subscription: Subscription, start: Position | None = None
+        self, subscription: PersistentSubscription, start: Position | None = None
     ) -> BacklogCount:
         """Read and count what is not acknowledged, from ``start`` on where it is given.
 

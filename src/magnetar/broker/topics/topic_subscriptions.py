@@ -12,7 +12,7 @@ from magnetar.broker.topics.log import log_positions
 from magnetar.broker.topics.log.backlog import BacklogCount, count_backlog
 from magnetar.broker.topics.log.termination import terminated_at
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_state import StoredTopicState
@@ -159,7 +159,7 @@ class TopicSubscriptions:
 
     async def seek(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         position: Position,
         ack_set: list[int] | None,
         *,
@@ -172,7 +172,9 @@ class TopicSubscriptions:
 
         await self._seek(subscription, target, ack_set)
 
-    async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
+    async def seek_to_time(
+        self, subscription: PersistentSubscription, publish_time_ms: int
+    ) -> None:
         """Seek to the first entry published then or later; to the end where none was."""
         await self._seek(
             subscription,
@@ -180,11 +182,13 @@ class TopicSubscriptions:
             None,
         )
 
-    async def skip(self, subscription: Subscription, count: int | None) -> None:
+    async def skip(self, subscription: PersistentSubscription, count: int | None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
-        its, clock = own(subscription), self.state.context.clock
-        its.acknowledge_up_to(
-            await log_positions.position_behind(self.state.ledger, its.cursor, count, clock)
+        clock = self.state.context.clock
+        subscription.acknowledge_up_to(
+            await log_positions.position_behind(
+                self.state.ledger, subscription.cursor, count, clock
+            )
         )
 
     async def count_backlog(
@@ -247,12 +251,12 @@ class TopicSubscriptions:
 
     async def _seek(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         target: Callable[[], Awaitable[Position]],
         ack_set: list[int] | None,
     ) -> None:
         try:
-            await own(subscription).seek(target, ack_set)
+            await subscription.seek(target, ack_set)
         finally:
             if not self.state.closed and not subscription.durable:
                 self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))

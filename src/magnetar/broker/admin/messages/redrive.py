@@ -13,7 +13,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.topics.log.topic_log import TopicLog
-from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import storing
 from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
 from magnetar.model.hashing import java_string_hash
@@ -120,7 +120,7 @@ class Redrive:
 
     async def _opened(
         self, source: TopicName, *, begins: bool = False
-    ) -> tuple[TopicLog, Subscription | None] | None:
+    ) -> tuple[TopicLog, PersistentSubscription | None] | None:
         """A source as it is now; None where it does not have the subscription."""
         topic = storing(await self._admin.owners.access.open(source))
         name = self._order.subscription
@@ -289,7 +289,9 @@ class Redrive:
         return self._versions[target, sent]
 
 
-def _acknowledge(log: TopicLog, subscription: Subscription, group: list[EntryDeadLetters]) -> None:
+def _acknowledge(
+    log: TopicLog, subscription: PersistentSubscription, group: list[EntryDeadLetters]
+) -> None:
     whole = [each.position for each in group if each.letters and each.whole]
     parts: list[tuple[Position, list[int]]] = []
     for each in group:

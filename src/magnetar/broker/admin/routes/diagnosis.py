@@ -72,8 +72,8 @@ async def _facts(admin: TopicServices, topic: Topic, subscription: Subscription)
         if subscription.backlog:
             published_ms = await topic.oldest_publish_time_ms(subscription)
         age_s = None if published_ms < 0 else max(now_ms - published_ms, 0) / 1000
-        quota = None if stored is None else await stored.upkeep.exceeded_quota()
-        slowest = None if quota is None else furthest_behind(topic, quota)
+        if stored is not None and (quota := await stored.upkeep.exceeded_quota()) is not None:
+            slowest = furthest_behind(stored, quota)
     except MagnetarError:
         pass  # Where the disk fails, what else is known is needed most.
     throttle, held_back = topic.publish_throttle, None

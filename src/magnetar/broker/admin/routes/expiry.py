@@ -6,7 +6,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfPartitions, OfTopic
 from magnetar.broker.admin.routes.subscriptions import found_in, where_found
 from magnetar.broker.admin.services import TopicServices
-from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -52,7 +52,7 @@ async def expire_to_message(_admin: TopicServices, request: Request, topic: Stor
 
 
 async def _expire(
-    admin: TopicServices, topic: StoredTopic, subscription: Subscription, seconds: int
+    admin: TopicServices, topic: StoredTopic, subscription: PersistentSubscription, seconds: int
 ) -> None:
     """As in Pulsar, no message is 0 seconds old. Raises Rejection where nothing can expire."""
     expired = 0

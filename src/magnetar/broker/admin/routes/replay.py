@@ -19,7 +19,7 @@ from magnetar.broker.admin.routes.redrive import (
 )
 from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
-from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.names import TopicName
@@ -128,7 +128,10 @@ async def _partitions(
 
 
 async def _positions(
-    admin: MessageServices, topic: StoredTopic, subscription: Subscription, search: ReplaySearch
+    admin: MessageServices,
+    topic: StoredTopic,
+    subscription: PersistentSubscription,
+    search: ReplaySearch,
 ) -> list[Position]:
     """Look in one log for entries that have what is wanted."""
     log, found = topic.log, list[Position]()

@@ -1,12 +1,15 @@
 """Subscriptions: lists, creation, deletion, skip and reset."""
 
-from typing import Final
+from typing import Final, overload
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import About, Answers, OfPartitions, OfTopic, all_of, granted
 from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.admin.topic_access import no_subscription
-from magnetar.broker.topics.subscriptions.persistent_subscription import REPLICATED
+from magnetar.broker.topics.subscriptions.persistent_subscription import (
+    REPLICATED,
+    PersistentSubscription,
+)
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
@@ -136,6 +139,10 @@ def _has(topic: Topic, name: str) -> bool:
     return topic.stored is not None and name in topic.stored.log.info().cursors
 
 
+@overload
+def found_in(topic: StoredTopic, request: Request) -> PersistentSubscription: ...
+@overload
+def found_in(topic: Topic, request: Request) -> Subscription: ...
 def found_in(topic: Topic, request: Request) -> Subscription:
     """The subscription of a request. Raises SubscriptionNotFound."""
     name = arguments.subscription(request)

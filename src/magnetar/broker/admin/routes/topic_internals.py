@@ -6,7 +6,6 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_info, internal_stats
 from magnetar.broker.admin.owners import Answers, ByPartitions, OfPartitions, OfTopic, by_name
 from magnetar.broker.admin.services import TopicServices
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import TopicNotFound
 from magnetar.rest import arguments
@@ -81,11 +80,7 @@ async def backlog(admin: TopicServices, _request: Request, topic: StoredTopic) -
 
 def _waiting(topic: StoredTopic) -> set[str]:
     """The subscriptions that would deliver more, if there were more to read."""
-    return {
-        name
-        for name, each in topic.subscriptions.items()
-        if isinstance(each, PersistentSubscription) and each.awaits_entries
-    }
+    return {name for name, each in topic.subscriptions.items() if each.awaits_entries}
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"

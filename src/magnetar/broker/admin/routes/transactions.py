@@ -13,7 +13,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.internal_stats import internal_stats
 from magnetar.broker.admin.owners import AtOwner, reason_of
 from magnetar.broker.admin.services import TransactionServices
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic, storing
 from magnetar.broker.transactions.coordinator import Coordinator, not_found
 from magnetar.broker.transactions.coordinators import Coordinators
@@ -311,7 +311,7 @@ async def _subscription(
     found = topic.subscriptions.get(asked)
     if found is None:
         raise SubscriptionNotFound(f"{topic.name} not found subscription : {asked}")
-    return topic, own(found)
+    return topic, found
 
 
 def _log(log: RecordLog) -> dict[str, Any]:

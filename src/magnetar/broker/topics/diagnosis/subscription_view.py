@@ -11,12 +11,9 @@ from magnetar.broker.dispatch.blocked import Blocked
 from magnetar.broker.dispatch.deliveries import Deliveries
 from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.subscriptions.consumer import Consumer
-from magnetar.broker.topics.subscriptions.non_persistent_subscription import (
-    NonPersistentSubscription,
-)
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.model.policy_values import BacklogQuota
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -112,23 +109,19 @@ def subscription_view(topic: Topic, subscription: Subscription, now: float) -> S
         consumers=[_consumer(each, subscription, table, now) for each in subscription.consumers],
         over_unacked_limit=dispatch.over_unacked_limit if dispatch else False,
         waiting=dispatch.waiting_count if dispatch else 0,
+        dropped=subscription.dropped_count,
     )
-    if isinstance(subscription, PersistentSubscription) and topic.stored is not None:
-        _see_cursor(view, subscription, topic.stored.upkeep.state.ledger.layout)
+    stored = topic.stored
+    if stored is not None and (found := stored.subscriptions.get(subscription.name)) is not None:
+        _see_cursor(view, found, stored.upkeep.state.ledger.layout)
     if isinstance(strategy, KeyShared):
         _see_slots(view, subscription, strategy)
-    if isinstance(subscription, NonPersistentSubscription):
-        view.dropped = subscription.dropped_count
     return view
 
 
-def furthest_behind(topic: Topic, quota: BacklogQuota) -> Slowest | None:
+def furthest_behind(topic: StoredTopic, quota: BacklogQuota) -> Slowest | None:
     """The subscription with the largest backlog or, where the quota is one of age, the oldest."""
-    behind = [
-        each
-        for each in topic.subscriptions.values()
-        if isinstance(each, PersistentSubscription) and each.durable and each.backlog
-    ]
+    behind = [each for each in topic.subscriptions.values() if each.durable and each.backlog]
     if not behind:
         return None
     if quota.limit_time_s > 0:

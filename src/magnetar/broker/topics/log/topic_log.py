@@ -12,8 +12,7 @@ from typing import Final
 from magnetar.broker.topics.log import log_positions
 from magnetar.broker.topics.log.termination import TERMINATED_AT
 from magnetar.broker.topics.publishing.producer_access import TOPIC_EPOCH
-from magnetar.broker.topics.subscriptions.persistent_subscription import own
-from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.broker.topics.transaction_logs import OURS
 from magnetar.clock import Clock
@@ -120,39 +119,43 @@ class TopicLog:
         """The entry after a position; ``end`` where there is none."""
         return self.ledger.next_position(position)
 
-    def pending(self, subscription: Subscription, position: Position) -> list[int] | bool:
+    def pending(self, subscription: PersistentSubscription, position: Position) -> list[int] | bool:
         """Whether an entry is not acknowledged yet; of a batch in part, the ack set."""
-        cursor = own(subscription).cursor
+        cursor = subscription.cursor
         return not cursor.is_acknowledged(position) and (cursor.ack_set(position) or True)
 
-    async def unacknowledged(self, subscription: Subscription, index: int) -> Position | None:
+    async def unacknowledged(
+        self, subscription: PersistentSubscription, index: int
+    ) -> Position | None:
         """The entry that has so many of a backlog before it; None where there is none."""
-        cursor = own(subscription).cursor
+        cursor = subscription.cursor
         if index >= cursor.backlog:
             return None
         return await log_positions.position_behind(self.ledger, cursor, index + 1, self.clock)
 
     def acknowledge(
         self,
-        subscription: Subscription,
+        subscription: PersistentSubscription,
         positions: Sequence[Position],
         parts: Sequence[tuple[Position, list[int]]] = (),
     ) -> None:
         """Acknowledge entries, delivered or not; of batches, the messages in ``parts``."""
-        its = own(subscription)
+        its = subscription
         for position, words in parts:
             its.cursor.acknowledge_batch(position, words)
         for ledger_id, here in groupby(sorted(positions), itemgetter(0)):
             its.cursor.acknowledge_entries(ledger_id, [entry_id for _, entry_id in here])
         its.forget_acknowledged()
 
-    async def replay(self, subscription: Subscription, positions: Sequence[Position]) -> None:
+    async def replay(
+        self, subscription: PersistentSubscription, positions: Sequence[Position]
+    ) -> None:
         """Let a subscription have these entries, which ascend, once more.
 
         Its consumers are closed, and come back. What else is acknowledged stays so. Raises Fenced
         while another seek is under way.
         """
-        await own(subscription).replay(positions)
+        await subscription.replay(positions)
 
     def size_from(self, position: Position) -> int:
         """About how many bytes lie at ``position`` and after it."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from magnetar.broker.topics.features.compaction import bytes_to_compact
 from magnetar.broker.topics.log import backlog_limits, inactivity
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription, own
-from magnetar.broker.topics.subscriptions.subscription import Subscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import BacklogQuotaExceeded
 from magnetar.model.policy_values import BacklogQuota
@@ -27,19 +26,19 @@ class TopicUpkeep:
     drop: Callable[[PersistentSubscription], Awaitable[None]]
     """Lets go of a subscription, and of its place."""
 
-    async def expire(self, subscription: Subscription, before_ms: int) -> int:
+    async def expire(self, subscription: PersistentSubscription, before_ms: int) -> int:
         """Acknowledge what was published before a time, in ms; return how many entries."""
-        return await backlog_limits.expire(self.state.ledger, own(subscription), before_ms)
+        return await backlog_limits.expire(self.state.ledger, subscription, before_ms)
 
     def expire_to(
-        self, subscription: Subscription, position: Position, *, excluded: bool = False
+        self, subscription: PersistentSubscription, position: Position, *, excluded: bool = False
     ) -> int:
         """Acknowledge what lies before ``position``, and it; ``excluded``: and the one after it.
 
         Return how many entries.
         """
         last = self.state.ledger.next_position(position) if excluded else position
-        return own(subscription).expire(last)
+        return subscription.expire(last)
 
     async def expire_old(self) -> None:
         """Acknowledge what is older than the policies let it become, for every subscription."""

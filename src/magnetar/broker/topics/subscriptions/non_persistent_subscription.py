@@ -32,8 +32,6 @@ class NonPersistentSubscription(Subscription):
     ) -> None:
         """``request`` is that of its first consumer."""
         super().__init__(request.subscription, state, tasks)
-        self.dropped_count = 0
-        """Messages that no consumer of it could take."""
         self._durable = request.durable
         self._properties = request.properties
 

@@ -431,9 +431,3 @@ class PersistentSubscription(Subscription):
             tasks=self._tasks,
             clock=self._clock,
         )
-
-
-def own(subscription: Subscription) -> PersistentSubscription:
-    """A subscription of a persistent topic as what it is."""
-    assert isinstance(subscription, PersistentSubscription), f"{subscription.name} has no cursor"
-    return subscription

@@ -45,6 +45,7 @@ class Subscription(ABC):
     ) -> None:
         self.name = name
         self.consumers: list[Consumer] = []
+        self.dropped_count = 0  # Messages that no consumer could take, where none are stored.
         self.closed_totals = DeliveryTotals()
         # What the connected consumers agree on; decided anew when the first one comes.
         self.type: SubscriptionType | None = None
