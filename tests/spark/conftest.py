@@ -8,15 +8,28 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 from support.apache_pulsar import WITH_PULSAR, apache_pulsar
+from support.spark_python import forking_python
 
 from magnetar.client import blocking
 from magnetar.spark.session import session, shut_down
 from magnetar.testing.local_broker import BrokerThread
 
-# Tests are over before better compiled code would pay for its compilation.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Tests are over before better compiled code would pay for its compilation; and Spark's own code is
+# taken for verified.
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+)
+os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-SETTINGS = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
+SETTINGS = {
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    # A few rows are not worth the Java that would be generated and compiled for each query.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
 BROKER_SETTINGS = {  # As what writes exactly once wants it.
     "brokerDeduplicationEnabled": True,
     "transactionCoordinatorEnabled": True,
@@ -46,10 +59,14 @@ def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def spark(spark_log: Path) -> Iterator[SparkSession]:
     ctrl_c = signal.getsignal(signal.SIGINT)
-    running = session("tests", master="local[2]", settings=SETTINGS, log_file=spark_log)
-    signal.signal(signal.SIGINT, ctrl_c)  # Spark's handler would talk to a Spark that is gone.
-    yield running
-    shut_down(running)
+    with forking_python(spark_log.parent) as python:
+        with pytest.MonkeyPatch.context() as only_here:
+            for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+                only_here.setenv(name, python)
+            running = session("tests", master="local[2]", settings=SETTINGS, log_file=spark_log)
+        signal.signal(signal.SIGINT, ctrl_c)  # Spark's handler would talk to a Spark that is gone.
+        yield running
+        shut_down(running)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,11 @@
-"""The main job on a small part of the year, as a user runs it; and with something wrong in it."""
+"""The main job on a small part of the year, as a user runs it; and with something wrong in it.
+
+The second needs no program and no Spark of its own: it takes the one that all tests here share.
+"""
 
 import contextlib
 import json
+import logging
 import os
 import re
 import subprocess
@@ -9,33 +13,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import quickstart.run
+from click.testing import CliRunner
 from quickstart import flights
+from quickstart.command import quickstart as command
 from quickstart.topics import QuickstartTopics, create_partitioned_topic
 from support.flights import first_flights
 
 from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.spark.session import activate
 
 EXAMPLE = str(Path(flights.__file__).parent)
-TIMEOUT_S = 280
-
-pytestmark = pytest.mark.timeout(300)  # Each starts a broker and a Spark of its own.
 
 
-def quickstart(tmp_path, *arguments):
-    """Exit code, output and report of a run on 3,000 flights."""
-    report = tmp_path / "report.json"
-    command = [sys.executable, EXAMPLE, "--flights", "3000"]
-    done = subprocess.run(
-        [*command, "--report", str(report), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    written = json.loads(report.read_text()) if report.is_file() else None
-    return done.returncode, done.stdout + done.stderr, written
-
-
+@pytest.mark.timeout(300)  # It starts a broker and a Spark of its own.
 @pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
 def test_it_adds_up_on_a_terminal_of_80_by_24_where_nothing_is_cut_off(tmp_path):
     report = tmp_path / "report.json"
@@ -94,6 +85,22 @@ def polluted(broker, client):
     return polluted
 
 
+@pytest.fixture
+def in_our_spark(spark, monkeypatch):
+    """The quickstart's Spark is ours, and outlives it."""
+
+    def session(*_, **__):
+        activate(spark)  # In the quickstart's thread.
+        return spark
+
+    monkeypatch.setattr(quickstart.run, "session", session)
+    monkeypatch.setattr(quickstart.run, "shut_down", lambda _: None)
+    level = logging.getLogger("py4j").level
+    yield
+    logging.getLogger("py4j").setLevel(level)
+
+
+@pytest.mark.usefixtures("in_our_spark")
 def test_a_flight_that_is_there_twice_and_a_result_that_is_wrong_do_not_add_up(tmp_path, polluted):
     some = first_flights()[:1]
     message = OutgoingMessage(
@@ -104,11 +111,13 @@ def test_a_flight_that_is_there_twice_and_a_result_that_is_wrong_do_not_add_up(t
     wrong = {"carrier": "UA", "day": "2012-12-31", "flights": 0, "flight_ids": []}
     results = [OutgoingMessage(json.dumps(wrong).encode())]
     arguments = polluted("polluted", flights=[message], results=results)
-    code, output, report = quickstart(tmp_path, *arguments)
-    assert code == 1, output
+    written = tmp_path / "report.json"
+    done = CliRunner().invoke(command, ["--flights", "1000", "--report", str(written), *arguments])
+    assert done.exit_code == 1, done.output
+    report = json.loads(written.read_text())
     assert report["adds_up"] is False
     assert (report["lost"], report["duplicated"]) == (0, 1)
-    assert report["read_by_spark"] == 3001
+    assert report["read_by_spark"] == 1001
     assert report["windows_differing"] == 2
-    assert f"flight counted more than once: {some[0].flight_id}" in output
-    assert "UA on 2012-12-31: a result for a day without flights" in output
+    assert f"flight counted more than once: {some[0].flight_id}" in done.output
+    assert "UA on 2012-12-31: a result for a day without flights" in done.output

@@ -13,8 +13,8 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER = ("tests/architecture/", "tests/examples/")
 """Folders whose tests share what takes long to make."""
 
-SPARK, SPARKS_MAX = "tests/spark/", 2
-"""So many processes have a Spark, each one that its files share: it takes memory, and 15 s."""
+SPARK, SPARKS_MAX = "tests/spark/", 1
+"""So many processes have a Spark, which their files share: it takes memory, and 10 s of CPU."""
 
 FIRST = (
     SPARK,
