@@ -4,6 +4,7 @@ Alone is a client like it on another broker, at the same time: what else the mac
 slows both, and a pace that was measured before says nothing about now.
 """
 
+import asyncio
 import time
 from typing import Self
 
@@ -12,6 +13,7 @@ from unit.broker.peer import Peer, send
 
 ROUNDS = 60
 PATIENCE_S = 30.0
+REST_S = 0.02
 WINDOWS = 3
 SLOWER_AT_MOST = 5.0
 """Beside a bad peer, which costs CPU of its own, on a machine that others use too."""
@@ -40,6 +42,11 @@ class Bystander:
         self._consumer.tell(
             "ack", consumer_id=1, ack_type=0, message_id=[delivered.message.message_id]
         )
+
+    async def round_and_rest(self) -> None:
+        """One in a while: whoever waits beside it for seconds leaves the machine to others."""
+        await self.round()
+        await asyncio.sleep(REST_S)
 
     async def pace(self) -> float:
         """Rounds per second, in the best of a few windows: what the broker is able to do."""

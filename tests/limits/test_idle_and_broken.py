@@ -35,7 +35,7 @@ async def test_who_falls_silent_is_asked_and_then_given_up(broker, bystander, al
     await bystander.check(alone)
     closing = asyncio.gather(*(asyncio.to_thread(one.closed) for one in silent))
     while not closing.done():
-        await bystander.round()
+        await bystander.round_and_rest()
     assert all(closing.result())
     await bystander.check(alone)
 
