@@ -60,9 +60,8 @@ THREAD_HOMES = {
     "broker/tracing/spans.py",
     "client/listener_thread.py",
     "client/loop_thread.py",
-    "storage/ledger/local/log_thread.py",
     "storage/ledger/local/store.py",
-    "storage/metadata/sqlite.py",
+    "storage/workers.py",
 }
 
 # The bytes of records. An entry of a compacted ledger is no record of the metadata store.

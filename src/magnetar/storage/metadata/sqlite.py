@@ -8,9 +8,7 @@ file, ``tables.py`` has the tables and the statements.
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -22,6 +20,7 @@ from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
 from magnetar.storage.metadata.store import Record, SessionState, Watch
 from magnetar.storage.metadata.thread_queue import ThreadQueue
 from magnetar.storage.metadata.watches import SessionWatches, Watches
+from magnetar.storage.workers import InThread, StartWorker
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -31,7 +30,13 @@ class SqliteMetadataStore:
     """One session on a file. ``open`` makes it."""
 
     def __init__(
-        self, path: Path, clock: Clock, settings: SqliteSettings, *, must_exist: bool
+        self,
+        path: Path,
+        clock: Clock,
+        settings: SqliteSettings,
+        *,
+        must_exist: bool,
+        start: StartWorker,
     ) -> None:
         """For ``open``."""
         self._path = path
@@ -42,8 +47,7 @@ class SqliteMetadataStore:
         self._refusal = ""
         self.counts = {kind: OperationCounts() for kind in ("get", "put", "del")}
         self.put_bytes = 0
-        work = partial(
-            serve,
+        work = serve(
             path,
             self._batches,
             clock=clock,
@@ -52,7 +56,8 @@ class SqliteMetadataStore:
             changed=self._notify_watches,
             session_changed=self._session_watches.notify,
         )
-        self._thread = threading.Thread(target=work, name="magnetar-metadata", daemon=True)
+        self._worker = start("magnetar-metadata", work)
+        self._batches.wake = self._worker.wake
 
     @classmethod
     async def open(
@@ -62,15 +67,16 @@ class SqliteMetadataStore:
         clock: Clock | None = None,
         settings: SqliteSettings | None = None,
         must_exist: bool = False,
+        start: StartWorker = InThread,
     ) -> Self:
         """Open the file, or make it.
 
         Raises StorageError, naming the file and the remedy, for one that is damaged, of another
         program, or of another format; with ``must_exist`` also for one that is missing or empty.
+        ``start`` begins what uses the file: in a thread, but for tests.
         """
         settings = settings or SqliteSettings()
-        store = cls(path, clock or SystemClock(), settings, must_exist=must_exist)
-        store._thread.start()
+        store = cls(path, clock or SystemClock(), settings, must_exist=must_exist, start=start)
         try:
             await store._ask(lambda worker: worker.tables.last_change(), writes=False)
         except BaseException:
@@ -149,7 +155,7 @@ class SqliteMetadataStore:
     async def _stop(self) -> None:
         self._closed = True
         self._batches.end()
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        await self._worker.ended()
 
     def _notify_watches(self, paths: list[str | None]) -> None:
         for path in paths:

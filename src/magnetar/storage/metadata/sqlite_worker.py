@@ -17,6 +17,7 @@ from magnetar.storage.metadata.sqlite_file import SqliteSettings, connect, failu
 from magnetar.storage.metadata.store import Record, SessionState
 from magnetar.storage.metadata.tables import MetadataTables
 from magnetar.storage.metadata.thread_queue import Operation, ThreadQueue
+from magnetar.storage.workers import Work
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ def serve(
     must_exist: bool,
     changed: Callable[[list[str | None]], None],
     session_changed: Callable[[SessionState], None],
-) -> None:
+) -> Work:
     """Open the file, and carry out operations until the end. The calls are made on the loop.
 
     Where the file cannot be used, every operation fails with the reason.
@@ -40,14 +41,14 @@ def serve(
         connection = connect(path, settings, must_exist=must_exist)
     except (sqlite3.Error, StorageError) as error:
         while running:
-            batch, running = batches.take(None)
+            batch, running = batches.take((yield None))
             batches.answer(batch, [failure_of(path, error, settings) for _ in batch])
         return
     with contextlib.closing(connection):
         worker = SqliteWorker(path, connection, clock=clock, settings=settings)
         told = SessionState.CONNECTED
         while running:
-            batch, running = batches.take(worker.wait_max_s)
+            batch, running = batches.take((yield worker.wait_max_s))
             if batch:
                 batches.answer(batch, worker.carry_out(batch))
             try:

@@ -36,6 +36,7 @@ class ThreadQueue(Generic[Worker]):
         self._batch_max = batch_max
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Operation | None] = SimpleQueue()
+        self.wake: Callable[[], None] = lambda: None  # Called when something was handed over.
         self._places = asyncio.Semaphore(waiting_max)
         self._ended = False
 
@@ -56,12 +57,14 @@ class ThreadQueue(Generic[Worker]):
         """Hand over work that must not wait for a place."""
         answer: asyncio.Future[T] = self._loop.create_future()
         self._queue.put(Operation(work, writes, answer))
+        self.wake()
         return answer
 
     def end(self) -> None:
         """Hand over no more. The thread is told so once it has taken all that came before."""
         self._ended = True
         self._queue.put(None)
+        self.wake()
 
     def take(self, timeout_s: float | None) -> tuple[list[Operation], bool]:
         """Wait for an operation; return all that wait then, and whether more may follow."""

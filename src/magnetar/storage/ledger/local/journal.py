@@ -22,6 +22,7 @@ from magnetar.errors import StorageError, WriteFailed
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
+from magnetar.storage.workers import InThread, StartWorker
 
 from .disk import Files
 from .format import Stamp
@@ -80,6 +81,7 @@ class Journal:
         wake: Callable[[], None],
         iteration: LoopIteration,
         check_folder: Callable[[], None] = lambda: None,
+        start: StartWorker = InThread,
     ) -> None:
         self._segments = segments
         self._next_ledger_id = next_ledger_id
@@ -112,6 +114,7 @@ class Journal:
             answered=self._answered,
             synced=self._synced,
             check_folder=check_folder,
+            start=start,
         )
 
     @property

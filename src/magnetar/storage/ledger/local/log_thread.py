@@ -9,7 +9,6 @@ and nothing may land behind a hole.
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Final, Generic, TypeVar
 from magnetar.clock import Clock
 from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
+from magnetar.storage.workers import InThread, StartWorker, Work
 
 from .disk import File, Files
 from .format import Stamp
@@ -89,6 +89,7 @@ class LogThread(Generic[Job]):
         answered: Callable[[list[Commit[Job]], Exception | None], None],
         synced: Callable[[int, int, Exception | None], None],
         check_folder: Callable[[], None] = lambda: None,
+        start: StartWorker = InThread,
     ) -> None:
         """``check_folder`` raises when no file must be begun in the folder."""
         self.refusal: Exception | None = None  # Why nothing is written any more.
@@ -114,22 +115,23 @@ class LogThread(Generic[Job]):
         self._unsynced_since: float | None = None
         self._broken_epoch = -1
         self._broken_by: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="magnetar-log", daemon=True)
-        self._thread.start()
+        self._worker = start("magnetar-log", self._run())
 
     def submit(self, commit: Commit[Job]) -> None:
         """Hand over a commit. Commits are answered in the order of these calls."""
         self._queue.put(commit)
+        self._worker.wake()
 
     async def stop(self) -> None:
         """Return when all that was submitted has been answered and the file is closed."""
         self._queue.put(None)
+        self._worker.wake()
         await self._stopped
-        self._thread.join()  # It has nothing left to do.
+        await self._worker.ended()
 
-    def _run(self) -> None:
+    def _run(self) -> Work:
         while self._running:
-            group = self._take()
+            group = self._take((yield self._patience_s()))
             if group and group[0].epoch <= self._broken_epoch:  # Epochs only ascend.
                 refused = [commit for commit in group if commit.epoch <= self._broken_epoch]
                 del group[: len(refused)]
@@ -142,14 +144,13 @@ class LogThread(Generic[Job]):
             self._mark.close()
         self._call(self._stopped.set_result, None)
 
-    def _take(self) -> list[Commit[Job]]:
-        """Wait for a commit and take all that wait behind it. Nothing: the thread is to stop."""
-        while True:
-            try:
-                first = self._queue.get(timeout=self._patience_s())
-                break
-            except Empty:
-                self._sync_if_due(now=self._clock.now())
+    def _take(self, wait_s: float | None) -> list[Commit[Job]]:
+        """Wait for a commit, and take all that wait behind it; none where none comes in time."""
+        try:
+            first = self._queue.get(timeout=wait_s)
+        except Empty:
+            self._sync_if_due(now=self._clock.now())
+            return []
         if first is None:
             self._running = False
             return []

@@ -19,6 +19,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
+from magnetar.storage.workers import InThread, StartWorker
 from magnetar.tasks import Tasks
 
 from .compaction import Compaction
@@ -63,6 +64,7 @@ class LocalLedgerStore:
         lock: FolderLock,
         pool: ThreadPoolExecutor,
         salt: Callable[[], bytes],
+        start: StartWorker,
     ) -> None:
         """For ``start`` alone."""
         self._folder = folder
@@ -87,6 +89,7 @@ class LocalLedgerStore:
             wake=self._wake,
             iteration=iteration,
             check_folder=lock.check,
+            start=start,
         )
         if recovered.active is not None:
             self._journal.resume(recovered.active)
@@ -118,11 +121,13 @@ class LocalLedgerStore:
         iteration: LoopIteration | None = None,
         files: Files | None = None,
         salt: Callable[[], bytes] = random_salt,
+        start: StartWorker = InThread,
     ) -> "LocalLedgerStore":
         """Lock the folder, created where it is missing, and find out what it holds.
 
         ``iteration`` is that of the loop; where topics append, it must be the one they use.
-        ``salt`` makes eight bytes that nobody who appends can guess.
+        ``salt`` makes eight bytes that nobody who appends can guess. ``start`` begins what writes
+        the log: in a thread, but for tests.
 
         Raises StoreLocked when another process has it, and StorageError, naming the file and the
         remedy, when it cannot be read.
@@ -145,6 +150,7 @@ class LocalLedgerStore:
                 lock=lock,
                 pool=pool,
                 salt=salt,
+                start=start,
             )
         except BaseException:
             pool.shutdown()
