@@ -373,6 +373,8 @@ class Transaction:
         """Return when all that was begun in it has been answered. Raises TimedOut."""
         for outbound in self._outbound:
             outbound.close_batches()
+        if not self._work:
+            return
         try:
             async with asyncio.timeout(self._end_timeout_s):
                 await self._no_work.wait()

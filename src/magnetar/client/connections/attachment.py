@@ -76,6 +76,13 @@ TRANSITIONS: Final = {
 }
 
 
+class _Again:
+    """There was no answer, and the broker is to be asked again."""
+
+
+_AGAIN: Final = _Again()
+
+
 class NotAttached(Protocol):
     """What the owner of an attachment does when it could not be attached again."""
 
@@ -158,23 +165,34 @@ class Attachment:
 
         Raises the broker's error, TimedOut after ``timeout_s`` seconds, what ended the attachment.
         """
+        began = self._clock.now()
+        if self.connection is not None:  # As nearly always: a request has a limit of its own.
+            answer = await self._ask_once(request, self.connection)
+            if not isinstance(answer, _Again):
+                return answer
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s - (self._clock.now() - began)):
                 while True:
-                    connection = await self.attached()
-                    try:
-                        return await request(connection)
-                    except MagnetarError as error:
-                        attached = self.connection is connection
-                        if attached and not isinstance(error, ConnectionLost):
-                            raise
-                        self._trouble = error
-                        log.info("client.asks_again owner=%s", self._owner)
+                    answer = await self._ask_once(request, await self.attached())
+                    if not isinstance(answer, _Again):
+                        return answer
         except TimedOut:
             raise
         except TimeoutError:
             why = f": {self._trouble}" if self._trouble else ""
             raise TimedOut(f"{self._topic} did not answer within {timeout_s:g} s{why}") from None
+
+    async def _ask_once(
+        self, request: Callable[[Connection], Awaitable[T]], connection: Connection
+    ) -> "T | _Again":
+        try:
+            return await request(connection)
+        except MagnetarError as error:
+            if self.connection is connection and not isinstance(error, ConnectionLost):
+                raise
+            self._trouble = error
+            log.info("client.asks_again owner=%s", self._owner)
+            return _AGAIN
 
     def lost(self, connection: Connection, *, moved: bool = False) -> None:
         """Attach again, because ``connection`` serves the owner no longer.

@@ -73,6 +73,8 @@ class Coordinator:
         if self._starting is None:
             self._starting = self._tasks.start("attach", self._attachment.start(self._timeout_s))
         starting = self._starting
+        if starting.done() and starting.exception() is None:
+            return
         try:
             await asyncio.shield(starting)
         except MagnetarError:

@@ -44,7 +44,7 @@ class _Asked:
     """A request that has no answer yet."""
 
     answer: asyncio.Future[Frame]
-    limit: asyncio.Timeout
+    limit: asyncio.TimerHandle
     postponed: Callable[[], None] | None
 
 
@@ -79,16 +79,15 @@ class Requests:
         if len(self._waiting) >= self._pending_max:
             raise TimedOut(f"{self._pending_max} requests wait on this connection; try later")
         request_id = self.next_id()
-        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        limit = asyncio.timeout(timeout_s)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Frame] = loop.create_future()
+        limit = loop.call_later(timeout_s, self._late, request_id, timeout_s)
         self._waiting[request_id] = _Asked(answer, limit, postponed)
         try:
             write(build(request_id))
-            async with limit:
-                return await answer
-        except TimeoutError:
-            raise TimedOut(f"no answer to request {request_id} within {timeout_s:g} s") from None
+            return await answer
         finally:
+            limit.cancel()
             self._waiting.pop(request_id, None)
 
     def answered(self, request_id: int, frame: Frame) -> None:
@@ -101,7 +100,7 @@ class Requests:
         """Wait for the answer for as long as it takes."""
         asked = self._waiting.get(request_id)
         if asked is not None and not asked.answer.done():
-            asked.limit.reschedule(None)
+            asked.limit.cancel()
             if asked.postponed is not None:
                 asked.postponed()
 
@@ -110,6 +109,10 @@ class Requests:
         asked = self._waiting.get(request_id)
         if asked is not None and not asked.answer.done():
             asked.answer.set_exception(error)
+
+    def _late(self, request_id: int, timeout_s: float) -> None:
+        late = TimedOut(f"no answer to request {request_id} within {timeout_s:g} s")
+        self.failed(request_id, late)
 
     def fail_all(self, error: MagnetarError) -> None:
         """Fail every request, because the connection is gone."""
