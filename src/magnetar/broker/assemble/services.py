@@ -8,6 +8,7 @@ from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
+from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
@@ -84,8 +85,8 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     await configuration.load()
     ledgers = managed_ledgers(context, stores, health)
     open_records = record_opener(ledgers)
-    ownership = Ownership(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
-    brokers = Brokers(metadata, address, codec=codec, clock=context.clock, tasks=context.tasks)
+    member = Membership(metadata, address, codec, context.clock, context.tasks)
+    ownership, brokers = Ownership(member), Brokers(member)
     context.stack.callback(brokers.close)
     await brokers.register()
     context.stack.push_async_callback(brokers.unregister)

@@ -2,14 +2,11 @@
 
 from contextlib import suppress
 
-from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.leases import Leases
-from magnetar.storage.metadata.store import MetadataStore
-from magnetar.tasks import Tasks
+
+from .membership import Membership
 
 AGAIN_S = 1.0
 """After so long a broker whose record could not be written tries again."""
@@ -18,27 +15,10 @@ AGAIN_S = 1.0
 class Brokers:
     """Says that this broker runs, and knows which others do."""
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        own: BrokerAddress,
-        *,
-        codec: Codec,
-        clock: Clock,
-        tasks: Tasks,
-    ) -> None:
-        self.own = own
-        self._metadata = metadata
-        self._codec = codec
-        self._clock = clock
-        self._tasks = tasks
-        self._leases = Leases(
-            metadata,
-            paths.LOAD_BALANCE,
-            codec.encode_owner(own),
-            lost=self._lost,
-            tasks=tasks,
-        )
+    def __init__(self, member: Membership) -> None:
+        self.own = member.own
+        self._member = member
+        self._leases = member.leases(paths.LOAD_BALANCE, self._lost)
 
     def close(self) -> None:
         """Watch no more; the records end with the session of the metadata store."""
@@ -56,26 +36,25 @@ class Brokers:
 
     async def all(self) -> list[BrokerAddress]:
         """The brokers that run, sorted by their names."""
-        children = await self._metadata.children(paths.BROKERS)
+        children = await self._member.metadata.children(paths.BROKERS)
         found = [await self.get(paths.decode(child)) for child in sorted(children)]
         return [each for each in found if each is not None]
 
     async def get(self, name: str) -> BrokerAddress | None:
         """The broker of this name, if it runs."""
-        record = await self._metadata.get(paths.broker(name))
-        return None if record is None else self._codec.decode_owner(record.value)
+        return await self._member.broker_at(paths.broker(name))
 
     async def leader(self) -> BrokerAddress:
         """The broker that leads: the first that was asked for one since the last one ended."""
-        return self._codec.decode_owner(await self._leases.take(paths.LEADER))
+        return self._member.codec.decode_owner(await self._leases.take(paths.LEADER))
 
     def _lost(self, path: str) -> None:
         if path != paths.LEADER:
-            self._tasks.spawn("register", self._register_again())
+            self._member.tasks.spawn("register", self._register_again())
 
     async def _register_again(self) -> None:
         while True:
             try:
                 return await self.register()
             except MagnetarError:
-                await self._clock.sleep(AGAIN_S)
+                await self._member.clock.sleep(AGAIN_S)

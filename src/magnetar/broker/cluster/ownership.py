@@ -23,16 +23,13 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any, Final
 
-from magnetar.clock import Clock
 from magnetar.errors import NotOwner, VersionMismatch
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
-from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.leases import Leases
-from magnetar.storage.metadata.store import MetadataStore
-from magnetar.tasks import Tasks
+
+from .membership import Membership
 
 log = logging.getLogger(__name__)
 
@@ -78,27 +75,13 @@ TRANSITIONS: Final = {
 class Ownership:
     """The bundles of one broker."""
 
-    def __init__(
-        self,
-        metadata: MetadataStore,
-        own: BrokerAddress,
-        *,
-        codec: Codec,
-        clock: Clock,
-        tasks: Tasks,
-    ) -> None:
-        """``own`` is what other brokers tell their clients of this one."""
-        self.own = own
-        self._metadata = metadata
-        self._codec = codec
-        self._clock = clock
-        self._tasks = tasks
+    def __init__(self, member: Membership) -> None:
+        self.own = member.own
+        self._member = member
         self._states: dict[Bundle, State] = {}  # Those that are not free.
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
-        self._leases = Leases(
-            metadata, paths.BUNDLE_OWNERS, codec.encode_owner(own), lost=self._lost, tasks=tasks
-        )
+        self._leases = member.leases(paths.BUNDLE_OWNERS, self._lost)
 
     def close(self) -> None:
         """Watch the leases no more; they end with the session of the metadata store."""
@@ -136,8 +119,7 @@ class Ownership:
         """The owner of a bundle, ``own`` where that is this broker; None: it has none."""
         if self.owns(bundle):
             return self.own
-        record = await self._metadata.get(paths.bundle_owner(bundle))
-        owner = None if record is None else self._codec.decode_owner(record.value)
+        owner = await self._member.broker_at(paths.bundle_owner(bundle))
         return self.own if owner == self.own else owner
 
     def elsewhere(self, what: object, owner: BrokerAddress) -> NotOwner:
@@ -196,7 +178,7 @@ class Ownership:
     def _begin(
         self, bundle: Bundle, change: Coroutine[Any, Any, BrokerAddress | None]
     ) -> asyncio.Task[BrokerAddress | None]:
-        changing = self._changing[bundle] = self._tasks.start(f"bundle {bundle}", change)
+        changing = self._changing[bundle] = self._member.tasks.start(f"bundle {bundle}", change)
         changing.add_done_callback(partial(self._ended, bundle))
         return changing
 
@@ -218,13 +200,13 @@ class Ownership:
         return owner
 
     async def _take(self, bundle: Bundle) -> BrokerAddress:
-        owner = self._codec.decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
+        owner = self._member.codec.decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
         return self.own if owner == self.own else owner
 
     async def _take_over(self, bundle: Bundle) -> BrokerAddress:
         """Take the lease of a bundle that is handed to us, as soon as it is released."""
         changed = asyncio.Event()
-        watch = self._metadata.watch(paths.bundle_owner(bundle), lambda _: changed.set())
+        watch = self._member.metadata.watch(paths.bundle_owner(bundle), lambda _: changed.set())
         try:
             async with asyncio.timeout(TRANSFER_S_MAX):
                 while (owner := await self._take(bundle)) is not self.own:
@@ -233,7 +215,7 @@ class Ownership:
         except TimeoutError:
             log.warning("bundle.not_handed_over bundle=%s owner=%s", bundle, owner.name)
         else:
-            await self._metadata.delete(paths.transfer(bundle))
+            await self._member.metadata.delete(paths.transfer(bundle))
         finally:
             watch.cancel()
         return owner
@@ -256,19 +238,20 @@ class Ownership:
     async def _hand_over(self, bundle: Bundle, to: BrokerAddress) -> None:
         """Leave a note that names the next owner, for as long as it may take to come."""
         note = paths.transfer(bundle)
-        version = await self._metadata.put(note, self._codec.encode_owner(to), ephemeral=True)
+        version = await self._member.metadata.put(
+            note, self._member.codec.encode_owner(to), ephemeral=True
+        )
 
         async def reclaim() -> None:
-            await self._clock.sleep(TRANSFER_S_MAX)
+            await self._member.clock.sleep(TRANSFER_S_MAX)
             with suppress(VersionMismatch):
-                await self._metadata.delete(note, expected_version=version)
+                await self._member.metadata.delete(note, expected_version=version)
 
-        self._tasks.spawn(f"transfer {bundle}", reclaim())
+        self._member.tasks.spawn(f"transfer {bundle}", reclaim())
 
     async def _next_owner(self, bundle: Bundle) -> BrokerAddress | None:
         """The broker that a bundle is handed to; None where it is handed to none."""
-        record = await self._metadata.get(paths.transfer(bundle))
-        return None if record is None else self._codec.decode_owner(record.value)
+        return await self._member.broker_at(paths.transfer(bundle))
 
     def _lost(self, path: str) -> None:
         bundle = paths.bundle_owned_at(path)

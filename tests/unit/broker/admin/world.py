@@ -18,6 +18,7 @@ from magnetar.broker.assemble.services import Services
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
+from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.config import Config
@@ -184,8 +185,8 @@ async def open_world(settings=None, clock=None):
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
         schemas = SchemaRegistry(metadata, SystemClock(), codec=JsonCodec())
         stack.callback(schemas.close)
-        ownership = Ownership(metadata, address, clock=clock, tasks=tasks, codec=JsonCodec())
-        brokers = Brokers(metadata, address, clock=clock, tasks=tasks, codec=JsonCodec())
+        member = Membership(metadata, address, JsonCodec(), clock, tasks)
+        ownership, brokers = Ownership(member), Brokers(member)
         stack.callback(brokers.close)
         await brokers.register()
         registry = TopicRegistry(

@@ -3,6 +3,7 @@
 import pytest
 from unit.broker.topics.conftest import client_end, make_entry, make_run  # noqa: F401 - fixtures
 
+from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.clock import SystemClock
 from magnetar.model.broker_address import BrokerAddress
@@ -18,9 +19,10 @@ class Owner:
         self.metadata = MemoryMetadataStore(tree)
         self.tasks = Tasks(f"broker {number}")
         self.address = BrokerAddress.of("localhost", 6650 + number, 8080 + number)
-        self.ownership = Ownership(
-            self.metadata, self.address, clock=SystemClock(), tasks=self.tasks, codec=JsonCodec()
+        self.member = Membership(
+            self.metadata, self.address, JsonCodec(), SystemClock(), self.tasks
         )
+        self.ownership = Ownership(self.member)
 
     async def close(self):
         self.ownership.close()

@@ -1,18 +1,11 @@
 import pytest
 
 from magnetar.broker.cluster.brokers import Brokers
-from magnetar.clock import SystemClock
-from magnetar.storage.codec.json_codec import JsonCodec
 
 
 @pytest.fixture
 async def running(brokers):
-    made = [
-        Brokers(
-            each.metadata, each.address, codec=JsonCodec(), clock=SystemClock(), tasks=each.tasks
-        )
-        for each in brokers
-    ]
+    made = [Brokers(each.member) for each in brokers]
     yield made
     for each in made:
         each.close()

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from support.clock import ManualClock
 
+from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import DELETE_AGAIN_S, DELETE_AGAIN_S_MAX, TopicRegistry
 from magnetar.broker.creation import Creation
@@ -70,12 +71,9 @@ class Opened:
             broker=PolicySettings(auto_topics=auto_creation).policies(),
             tasks=self.tasks,
         )
+        address = BrokerAddress.of("localhost", 1, 2)
         self.ownership = Ownership(
-            self.metadata,
-            BrokerAddress.of("localhost", 1, 2),
-            clock=SystemClock(),
-            tasks=self.tasks,
-            codec=JsonCodec(),
+            Membership(self.metadata, address, JsonCodec(), SystemClock(), self.tasks)
         )
         self.registry = TopicRegistry(
             resources=self.resources,
