@@ -1,19 +1,17 @@
 """Dead letters, and messages once more, of all partitions of a topic, on a real broker."""
 
 import asyncio
+import json
 
 import pytest
 from support.admin import ask
 from support.clock import ManualClock
 
 from magnetar import OutgoingMessage
+from magnetar.broker.admin.owners import Owners
 from magnetar.broker.admin.routes import redrive, replay
-from magnetar.broker.admin.routes.replay import ReplayedTopic, replay_all
-from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.client.client import Client
-from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
-from magnetar.rest.errors import Rejection
 from magnetar.testing.local_broker import LocalBroker
 
 ALL = "persistent/public/default"
@@ -205,15 +203,24 @@ async def test_messages_of_all_partitions_come_once_more(world):
     assert again == [b"0", b"1", b"2", b"3"]
 
 
-async def test_a_replay_that_fails_half_way_says_of_how_much_it_was_done(world):
+async def test_a_replay_that_fails_half_way_says_of_how_much_it_was_done(world, monkeypatch):
     await world.fill(b"0", b"1", b"2")
     await world.ask("POST", "dead/subscription/kept/skip_all")
-    registry = world.broker.broker.registry
-    access = TopicAccess(registry._resources, registry)
-    names = [TopicName.parse(f"{DEAD}-partition-{index}") for index in range(3)]
-    found = [ReplayedTopic(name, [(await access.open(name)).last_position]) for name in names]
-    await world.ask("DELETE", "dead-partition-1/subscription/kept")
-    with pytest.raises(Rejection, match="1 entries of the partitions before it come again, 2 of"):
-        await replay_all(access, "kept", found)
+    asked = []
+
+    async def ask_topic(owners, name, *what, body):
+        """As it is, but that a subscription goes when all have said what they have."""
+        asked.append(body["dryRun"])
+        if asked == [True] * 3 + [False] * 2:
+            await world.ask("DELETE", "dead-partition-1/subscription/kept")
+        return await ask_as_it_is(owners, name, *what, body=body)
+
+    ask_as_it_is = Owners.ask_topic
+    monkeypatch.setattr(Owners, "ask_topic", ask_topic)
+    with pytest.raises(OSError, match="404") as refused:
+        await world.ask("POST", "dead/subscription/kept/replay", {})
+    reason = json.loads(refused.value.read())["reason"]
+    assert reason.startswith(f"{DEAD}-partition-1: ")
+    assert "1 entries of the partitions before it come again, 2 of it and of" in reason
     await world.ask("PUT", "dead-partition-1/subscription/kept", "latest")
     assert await world.left() == [1, 0, 0]

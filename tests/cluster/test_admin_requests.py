@@ -263,6 +263,19 @@ async def test_what_one_broker_must_do_for_all_partitions_is_refused_clearly(clu
     assert (answer.status, "are served by 2 brokers" in answer.reason) == (405, True)
 
 
+async def test_messages_of_all_partitions_are_replayed(cluster, partitioned):
+    await cluster.done("POST", f"{partitioned}/subscription/s/skip_all")
+    path = f"{partitioned}/subscription/s/replay"
+    dry = (await cluster.done("POST", path, {"dryRun": True})).json
+    assert (dry["entries"], dry["complete"]) == (4 * PARTITIONS, True)
+    assert await backlog(cluster, partitioned) == 0
+    found = (await cluster.done("POST", path, {"count": 5})).json
+    assert (found["entries"], found["complete"]) == (5, False)
+    assert await backlog(cluster, partitioned) == 5
+    missing = await cluster.ask("POST", f"{partitioned}/subscription/none/replay", {})
+    assert missing.status == 404
+
+
 async def test_a_diagnosis_has_all_partitions(cluster, partitioned):
     found = (await cluster.done("GET", f"{partitioned}/subscription/s/diagnosis")).json
     assert len(found["partitions"]) == PARTITIONS

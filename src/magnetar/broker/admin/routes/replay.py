@@ -1,14 +1,16 @@
 """Messages that a subscription has acknowledged, once more: those that are wanted."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.entries import TurnTaker, entries_from, unpacked
 from magnetar.broker.admin.messages.message_filter import MessageFilter
 from magnetar.broker.admin.messages.page import SCANNED_ENTRIES_MAX, SCANNED_S_MAX
 from magnetar.broker.admin.messages.shown import ShownMessages
-from magnetar.broker.admin.owners import OfOneBroker
+from magnetar.broker.admin.owners import OfTopicOrRecord, reason_of
 from magnetar.broker.admin.routes.messages import place_at, wanted_of
 from magnetar.broker.admin.routes.redrive import (
     PARTITIONS_MAX,
@@ -18,14 +20,14 @@ from magnetar.broker.admin.routes.redrive import (
     whole_number,
 )
 from magnetar.broker.admin.services import MessageServices
-from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
+from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
-from magnetar.broker.topics.topic import StoredTopic, storing
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.broker.topics.topic import StoredTopic
+from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.rest import arguments
-from magnetar.rest.errors import Rejection, status_of
+from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, shown
 from magnetar.rest.router import DRY_RUN, Route, reads
 
@@ -38,16 +40,8 @@ _FIELDS: Final = frozenset(
 
 
 @dataclass(slots=True)
-class ReplayedTopic:
-    """What comes again of one topic, or partition."""
-
-    topic: TopicName
-    positions: list[Position] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class ReplaySearch:
-    """What is looked for, and how far; the same for all partitions."""
+    """What is looked for, and how far."""
 
     wanted: MessageFilter
     start: str
@@ -60,70 +54,124 @@ class ReplaySearch:
 
 
 @reads(DRY_RUN)
-async def replay(admin: MessageServices, request: Request) -> Reply:
-    """Let a subscription have entries again, whole as they were published, or say which.
-
-    Of a partitioned topic one partition after the other; nothing is done before all were looked at.
-    """
-    sent, topic = read_body(request, _FIELDS), arguments.topic(request)
-    name, dry_run = arguments.subscription(request), truth(sent, "dryRun")
+async def replay(admin: MessageServices, request: Request, topic: StoredTopic | None) -> Reply:
+    """Let a subscription have entries again, whole as they were published, or say which."""
+    sent, name = read_body(request, _FIELDS), arguments.subscription(request)
+    dry_run, count = truth(sent, "dryRun"), whole_number(sent, "count", COUNT, 1, ENTRIES_MAX)
     search = ReplaySearch(
         wanted_of(sent),
         str(sent.get("from") or "earliest"),
-        whole_number(sent, "count", COUNT, 1, ENTRIES_MAX),
+        count,
         admin.clock.now() + SCANNED_S_MAX,
     )
-    partitions = await _partitions(admin, topic, search)
-    found: list[ReplayedTopic] = []
+    if topic is None:
+        return shown(await _of_partitions(admin, request, sent, search, dry_run=dry_run))
+    subscription = topic.subscriptions.get(name)
+    if subscription is None:
+        raise no_subscription(name, topic.name)
+    if not subscription.durable:
+        raise NotAllowed(f"Subscription {name} is a reader's, which goes back by itself")
     async with admin.messages.reading:
-        for source in [topic] if partitions is None else partitions:
-            stored = storing(await admin.owners.access.open(source))
-            subscription = stored.subscriptions.get(name)
-            if subscription is None:
-                continue
-            if not subscription.durable:
-                raise NotAllowed(f"Subscription {name} is a reader's, which goes back by itself")
-            positions = await _positions(admin, stored, subscription, search)
-            found.append(ReplayedTopic(source, positions))
-            if not search.complete:
-                break
+        positions = await _positions(admin, topic, subscription, search)
+    if not dry_run and positions:
+        await topic.log.replay(subscription, positions)
+    return shown(
+        {
+            "entries": len(positions),
+            "messages": search.messages,
+            "scanned": search.scanned,
+            "complete": search.complete,
+            "dryRun": dry_run,
+            "last": str(positions[-1]) if positions else None,
+            "sample": search.sample,
+        }
+    )
+
+
+async def _of_partitions(
+    admin: MessageServices,
+    request: Request,
+    sent: dict[str, Any],
+    search: ReplaySearch,
+    *,
+    dry_run: bool,
+) -> dict[str, Any]:
+    """Ask the owners of the partitions, one after the other: first all of them which it would be.
+
+    Raises SubscriptionNotFound, Rejection, NotAllowed.
+    """
+    topic, name = arguments.topic(request), arguments.subscription(request)
+    found: dict[TopicName, dict[str, Any]] = {}
+    for partition in await _partitions(admin, topic, search.start):
+        order = {**sent, "count": max(search.left, 1), "dryRun": True}
+        reply = await _ask(admin, partition, name, order)
+        if reply.status == 404:
+            continue
+        if reply.status >= 400:
+            raise Rejection(reply.status, f"{partition}: {reason_of(reply)}")
+        page = json.loads(reply.body)
+        if search.left:
+            found[partition] = page
+            search.left -= page["entries"]
+            search.messages += page["messages"]
+            search.sample += page["sample"][: SAMPLE - len(search.sample)]
+        elif page["entries"]:
+            page["complete"] = False  # There is more than was asked for.
+        search.scanned += page["scanned"]
+        search.complete = page["complete"] and admin.clock.now() <= search.until
+        if not search.complete:
+            break
     if not found:
         raise no_subscription(name, topic)
+    counts = {partition: page["entries"] for partition, page in found.items()}
     if not dry_run:
-        await replay_all(admin.owners.access, name, [each for each in found if each.positions])
-    last = found[-1].positions
-    answer: dict[str, Any] = {
-        "entries": sum(len(each.positions) for each in found),
+        await _replay_all(admin, name, sent, {each: some for each, some in counts.items() if some})
+    return {
+        "entries": sum(counts.values()),
         "messages": search.messages,
         "scanned": search.scanned,
         "complete": search.complete,
         "dryRun": dry_run,
-        "last": str(last[-1]) if last else None,
+        "last": list(found.values())[-1]["last"],
         "sample": search.sample,
+        "partitions": [{"topic": str(each), "entries": some} for each, some in counts.items()],
     }
-    if partitions is not None:
-        answer["partitions"] = [
-            {"topic": str(each.topic), "entries": len(each.positions)} for each in found
-        ]
-    return shown(answer)
 
 
-async def _partitions(
-    admin: MessageServices, topic: TopicName, search: ReplaySearch
-) -> list[TopicName] | None:
-    """Those of a partitioned topic; None for any other. Raises Rejection, NotAllowed."""
+async def _replay_all(
+    admin: MessageServices, name: str, sent: dict[str, Any], counts: dict[TopicName, int]
+) -> None:
+    """Let a subscription have what was found. Raises Rejection, which says of which partitions."""
+    done = 0
+    for partition, count in counts.items():
+        reply = await _ask(admin, partition, name, {**sent, "count": count, "dryRun": False})
+        if reply.status >= 400:
+            raise Rejection(
+                reply.status,
+                f"{partition}: {reason_of(reply)}. {done} entries of the partitions before it come "
+                f"again, {sum(counts.values()) - done} of it and of those behind it do not: send "
+                "the same once more, what comes anyway is left out",
+            )
+        done += count
+
+
+async def _ask(
+    admin: MessageServices, partition: TopicName, name: str, order: dict[str, Any]
+) -> Reply:
+    rest = f"/subscription/{quote(name, safe='')}/replay"
+    return await admin.owners.ask_topic(partition, "POST", rest, body=order)
+
+
+async def _partitions(admin: MessageServices, topic: TopicName, start: str) -> list[TopicName]:
+    """Raises Rejection, NotAllowed."""
     count = await admin.resources.partitions(topic)
-    if not count:
-        return None
     if count > PARTITIONS_MAX:
         raise NotAllowed(
             f"{topic} has {count} partitions, of which {PARTITIONS_MAX} are replayed together: "
             f"replay each, as {topic.partition(0)}"
         )
-    if ":" in search.start and "-" not in search.start:
-        raise Rejection(
-            400, f"{search.start} is a place in one partition: replay that, or say a time"
-        )
+    if ":" in start and "-" not in start:
+        raise Rejection(400, f"{start} is a place in one partition: replay that, or say a time")
     return await admin.owners.access.created_partitions(topic)
 
 
@@ -156,27 +204,6 @@ async def _positions(
     return found
 
 
-async def replay_all(access: TopicAccess, name: str, found: list[ReplayedTopic]) -> None:
-    """Let a subscription have what was found. Raises Rejection, which says of which partitions."""
-    for index, each in enumerate(found):
-        try:
-            topic = storing(await access.open(each.topic))
-            if name not in topic.subscriptions:
-                raise no_subscription(name, each.topic)
-            await topic.log.replay(topic.subscriptions[name], each.positions)
-        except MagnetarError as error:
-            if len(found) == 1:
-                raise
-            done = sum(len(one.positions) for one in found[:index])
-            left = sum(len(one.positions) for one in found[index:])
-            raise Rejection(
-                status_of(error),
-                f"{each.topic}: {error}. {done} entries of the partitions before it come "
-                f"again, {left} of it and of those behind it do not: send the same once more, what "
-                "comes anyway is left out",
-            ) from error
-
-
 SERVICES: Final = MessageServices
 ROUTES: Final = (
     Route(
@@ -184,7 +211,7 @@ ROUTES: Final = (
         "/admin/v2/persistent/{tenant}/{namespace}/{topic}/subscription/{subscription}/replay",
         replay,
         Access.CONSUME,
-        OfOneBroker(),
+        OfTopicOrRecord(),
         takes=(JSON,),
     ),
 )
