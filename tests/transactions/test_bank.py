@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,9 @@ from magnetar.testing.processes import BrokerProcess
 
 KILLS_S = float(os.environ.get("MAGNETAR_BANK_S", "8"))
 ACCOUNTS, WORKERS = 200, 4
-TRANSFERS_PER_S = 40
+TRANSFERS_AT_ONCE = 40
 DONE_WITHIN_S = 60
+AUDIT_REST_S = 0.1  # Between two topics: whoever reads them all the time does nothing else.
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(KILLS_S + DONE_WITHIN_S + 60)]
 
@@ -47,8 +49,8 @@ class Worker:
         self._process.wait()
 
 
-def transfers_of(chance, count):
-    for name in range(count):
+def transfers_of(chance):
+    for name in count():
         giver, taker = chance.sample(range(ACCOUNTS), 2)
         yield f"{name}:{giver}:{taker}:{chance.randrange(1, 100)}"
 
@@ -64,7 +66,7 @@ async def read(client, topic):
 
 def check(changes, transfers):
     """Nothing that is visible was done twice, or by halves where one topic has both."""
-    again = [change for change, count in Counter(changes).items() if count > 1]
+    again = [change for change, times in Counter(changes).items() if times > 1]
     assert not again, "done twice"
     seen = set(changes)
     for name, giver, taker, amount in transfers:
@@ -73,12 +75,14 @@ def check(changes, transfers):
             assert taken == given, f"transfer {name} is visible by half"
 
 
-async def kill_some(workers, broker, chance):
-    """Kill somebody every now and then."""
+async def kill_some(workers, broker, chance, hand_out):
+    """Kill somebody every now and then, soon after there is something to do."""
     loop = asyncio.get_running_loop()
     end = loop.time() + KILLS_S
     while loop.time() < end:
-        await asyncio.sleep(0.3 + chance.random())  # A kill is to come at any moment.
+        await asyncio.sleep(0.3)  # Whoever was started imports.
+        await hand_out()
+        await asyncio.sleep(0.1 * chance.random())  # A kill is to come at any moment.
         if broker is not None and chance.random() < 0.3:
             broker.kill()
             await asyncio.to_thread(broker.start)
@@ -88,15 +92,15 @@ async def kill_some(workers, broker, chance):
             worker.start()
 
 
-async def done(client, topics, count):
+async def done(client, topics, wanted):
     """Return when so many messages are visible."""
     async with client.subscribe(
         topics, "counter", initial_position=InitialPosition.EARLIEST
     ) as found:
-        while count > 0:
+        while wanted > 0:
             messages = await found.receive_many()
             found.acknowledge(messages)
-            count -= len(messages)
+            wanted -= len(messages)
 
 
 async def audit(client, topics, transfers):
@@ -106,7 +110,9 @@ async def audit(client, topics, transfers):
             try:
                 check(await read(client, topic), transfers)
             except MagnetarError:
-                await asyncio.sleep(0.1)
+                continue
+            finally:
+                await asyncio.sleep(AUDIT_REST_S)
 
 
 async def test_every_transfer_is_done_once(request, tmp_path):
@@ -121,8 +127,7 @@ async def test_every_transfer_is_done_once(request, tmp_path):
 
 async def bank(service_url, broker, chance, tmp_path):
     prefix = f"persistent://public/default/bank-{chance.getrandbits(32):x}-{os.getpid()}"
-    texts = list(transfers_of(chance, int(KILLS_S * TRANSFERS_PER_S)))
-    transfers = [tuple(map(int, text.split(":"))) for text in texts]
+    orders, transfers = transfers_of(chance), []
     async with Client(service_url, operation_timeout_s=60, backoff_max_s=0.5) as client:
         topics = [f"{prefix}-{number}" for number in range(TOPICS)]
         for topic in topics:  # What keeps the messages.
@@ -130,12 +135,17 @@ async def bank(service_url, broker, chance, tmp_path):
                 topic, "keeper", initial_position=InitialPosition.EARLIEST
             )
             await keeper.close()
-        async with client.create_producer(f"{prefix}-transfers", batching=False) as producer:
+        producer = await client.create_producer(f"{prefix}-transfers", batching=False)
+
+        async def hand_out():
+            texts = list(islice(orders, TRANSFERS_AT_ONCE))
+            transfers.extend(tuple(map(int, text.split(":"))) for text in texts)
             await producer.send_many([text.encode() for text in texts])
+
         workers = [Worker(service_url, prefix, tmp_path / f"{n}.log") for n in range(WORKERS)]
         auditing = asyncio.ensure_future(audit(client, topics, transfers))
         try:
-            await kill_some(workers, broker, chance)
+            await kill_some(workers, broker, chance, hand_out)
             await asyncio.wait_for(done(client, topics, 2 * len(transfers)), DONE_WITHIN_S)
             assert not auditing.done(), auditing.exception()
         finally:
