@@ -5,6 +5,7 @@ under way when the broker died it sends again, so a message may be stored twice,
 copies of a producer's messages are in its order, without gaps.
 """
 
+import os
 import random
 import threading
 import time
@@ -15,6 +16,9 @@ from pulsar import ConsumerType, InitialPosition
 from support.elsewhere import wait_until
 
 UNDER_WAY_MAX = 60  # Sends of one producer that are not answered yet.
+BURST = 10
+BETWEEN_BURSTS_S = 0.0 if os.environ.get("KILLS") else 0.02
+"""A load; ``make crash`` takes all that the machine can bear."""
 SETTLE_TIMEOUT_S = 60
 
 
@@ -40,8 +44,11 @@ class Sender(threading.Thread):
         self._chance = random.Random(key)
 
     def run(self):
+        resting = threading.Event()
         while not self._ended:
             self._running.wait()
+            if self.sent % BURST == 0:
+                resting.wait(BETWEEN_BURSTS_S)
             if not self._room.acquire(timeout=0.05):
                 continue
             number, self.sent = self.sent, self.sent + 1
