@@ -2,7 +2,9 @@
 
 What changes is in memory at once and in the coordinator's log a little later; who asked is answered
 when it is durable, in the order in which was asked. All that is asked for in one iteration of the
-event loop is appended in one write.
+event loop is appended in one write. A transaction begins before it is stored, with a number of a
+block that is reserved, and one that has no part anywhere ends so: nothing rests on those. A crash
+may take the one away, which is then aborted, and bring the other back until its time is over.
 
 An end goes in these steps, of which a crash can come between any two:
 
@@ -45,6 +47,8 @@ RECORDS_MIN: Final = 10_000
 """A log of fewer records is not shortened."""
 RECORDS_EACH_MAX: Final = 10
 """A log is shortened when it has so many records for each transaction that has not ended."""
+RESERVED: Final = 1_000
+"""So many numbers are reserved in one record: a transaction with one of them begins at once."""
 ENDED_MAX: Final = 10_000
 """So many transactions that ended last are known, to tell who got no answer and asks again."""
 AGAIN_S: Final = 0.1
@@ -106,6 +110,8 @@ class Coordinator:
         self.transactions = replayed.transactions  # Those that have not ended, by number.
         self.log = record_log
         self._next = replayed.next
+        self._reserving = self._next  # Numbers below that are reserved, some of them not durably.
+        self._reserved = self._next  # Numbers below that are reserved: no crash gives them again.
         self._participants = participants
         self._timeouts = timeouts
         self._active_max = active_max
@@ -113,7 +119,8 @@ class Coordinator:
         self._iteration = iteration
         self._tasks = Tasks(f"coordinator {number}")
         self._records: list[bytes] = []  # To be appended at the end of this iteration,
-        self._stored: list[Answer] = []  # and who is told when they are durable.
+        self._stored: list[Answer] = []  # and who is told when they are durable,
+        self._begun: list[Answer] = []  # and who is told at once.
         self._waiting: dict[int, list[tuple[str, Answer]]] = {}
         """By number, the clients that wait for the end of a transaction."""
         self._ended = {
@@ -151,6 +158,9 @@ class Coordinator:
     def begin(self, timeout_ms: int, owner: str | None, answer: Answer) -> TxnId:
         """Begin a transaction; the id may be told when ``answer`` is called without an error.
 
+        That waits for nothing where the number is reserved: a transaction that a crash takes away
+        before it is stored had no part anywhere, since those are stored behind it.
+
         Raises LimitReached, CoordinatorNotFound.
         """
         self._check()
@@ -163,11 +173,16 @@ class Coordinator:
         transaction = Transaction(
             TxnId(self.number, self._next), timeout_ms, self._clock.wall_ms(), owner
         )
+        self._reserve()
         self._next += 1
         self.transactions[transaction.txn_id.least_bits] = transaction
         self.counts.created += 1
         self._time(transaction)
-        self._append(records.opened(transaction), answer)
+        if transaction.txn_id.least_bits < self._reserved:
+            self._append(records.opened(transaction), _nobody_waits)
+            self._begun.append(answer)
+        else:
+            self._append(records.opened(transaction), answer)
         return transaction.txn_id
 
     def add_topics(self, txn_id: TxnId, topics: list[str], answer: Answer) -> None:
@@ -198,8 +213,10 @@ class Coordinator:
             answer(None)
             return
         transaction = self.find(txn_id)
-        self._end(transaction, TxnEvent.COMMIT if commit else TxnEvent.ABORT)
+        event = TxnEvent.COMMIT if commit else TxnEvent.ABORT
+        transaction.check(event)
         self._waiting.setdefault(txn_id.least_bits, []).append((client, answer))
+        self._end(transaction, event)
 
     def time_out(self, txn_id: TxnId) -> None:
         """Abort a transaction whose time is over, if it is still open."""
@@ -259,6 +276,9 @@ class Coordinator:
         transaction.on(event)
         if was is TxnStatus.OPEN:
             self._timeouts.discard(transaction.txn_id)
+            if not transaction.takes_part_somewhere:
+                self._carried_out(transaction)  # Nothing rests on how it has ended.
+                return
             self._append(
                 records.status_changed(transaction), partial(self._end_stored, transaction)
             )
@@ -271,7 +291,7 @@ class Coordinator:
 
     def _carry_out(self, transaction: Transaction) -> None:
         """Tell all that took part, which are none where nothing was published or acknowledged."""
-        if transaction.topics or transaction.subscriptions:
+        if transaction.takes_part_somewhere:
             self._tasks.spawn(f"end {transaction.txn_id}", self._keep_telling(transaction))
         else:
             self._carried_out(transaction)
@@ -318,6 +338,17 @@ class Coordinator:
         for _, answer in self._waiting.pop(transaction.txn_id.least_bits, ()):
             answer(error)
 
+    def _reserve(self) -> None:
+        """Reserve numbers before there are none left, so that nobody waits for it."""
+        if self._next + RESERVED // 2 > self._reserving:
+            self._reserving = reserving = self._next + RESERVED
+
+            def stored(error: MagnetarError | None) -> None:
+                if error is None:
+                    self._reserved = reserving
+
+            self._append(records.next_number(reserving), stored)
+
     def _append(self, record: bytes, stored: Answer) -> None:
         if not self._records:
             self._iteration.at_end(Phase.APPEND, self._flush)
@@ -336,6 +367,9 @@ class Coordinator:
         records_max = max(RECORDS_MIN, RECORDS_EACH_MAX * len(self.transactions))
         if self.log.record_count > records_max and not self._shortening:
             self._shorten()
+        begun, self._begun = self._begun, []
+        for answer in begun:
+            answer(None)
 
     def _answered(self, waiting: Iterable[Answer], position: asyncio.Future[Position]) -> None:
         error = position.exception()
@@ -350,7 +384,7 @@ class Coordinator:
         self._shortening = True
         before = self.log.last_position
         left = [records.all_of(each) for each in self.transactions.values()]
-        stored = self.log.append([records.next_number(self._next), *left])
+        stored = self.log.append([records.next_number(self._reserving), *left])
         stored.add_done_callback(partial(self._trim, before))
 
     def _trim(self, before: Position, position: asyncio.Future[Position]) -> None:
@@ -366,7 +400,8 @@ class Coordinator:
         for transaction in self.transactions.values():
             self._timeouts.discard(transaction.txn_id)
         self._records.clear()
-        waiting, self._stored = self._stored, []
+        waiting = self._stored + self._begun
+        self._stored, self._begun = [], []
         for asked in self._waiting.values():
             waiting += [answer for _, answer in asked]
         self._waiting.clear()

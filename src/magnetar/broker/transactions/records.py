@@ -8,9 +8,9 @@ A record is an object of JSON that names a transaction and says what is new abou
     {"txn": 12, "status": "COMMITTING"}
     {"txn": 12, "status": "COMMITTED"}                                              it is forgotten
 
-or the number that the next transaction gets: ``{"next": 13}``. One record may say all of this, and
-saying again what is known changes nothing: so the log is shortened by appending a record of each
-transaction that is left, and trimming what is before those.
+or below which number all are reserved, so that another process begins there: ``{"next": 1000}``.
+One record may say all of this, and saying again what is known changes nothing: so the log is
+shortened by appending a record of each transaction that is left, and trimming what is before those.
 """
 
 import json

@@ -79,14 +79,23 @@ class Transaction:
     def times_out_at_ms(self) -> int:
         return self.opened_at_ms + self.timeout_ms
 
-    def on(self, event: TxnEvent) -> None:
-        """Raise InvalidTxnStatus where this cannot happen to it now."""
+    @property
+    def takes_part_somewhere(self) -> bool:
+        """Whether there is anybody to be told of its end."""
+        return bool(self.topics or self.subscriptions)
+
+    def check(self, event: TxnEvent) -> TxnStatus:
+        """What an event makes of it. Raises InvalidTxnStatus where this cannot happen to it now."""
         status = TRANSITIONS.get((self.status, event))
         if status is None:
             raise InvalidTxnStatus(
                 f"The transaction {self.txn_id} is {self.status.value}: it cannot be {event.value}"
             )
-        self.status = status
+        return status
+
+    def on(self, event: TxnEvent) -> None:
+        """Raise InvalidTxnStatus where this cannot happen to it now."""
+        self.status = self.check(event)
 
     def check_open(self) -> None:
         """Raise InvalidTxnStatus once its end has begun."""

@@ -25,6 +25,40 @@ async def test_ids_count_up_and_are_told_when_they_are_durable(world):
     assert len(world.answers.granted) == 2
 
 
+async def test_a_number_that_is_reserved_is_told_at_once_and_never_given_again(world, monkeypatch):
+    monkeypatch.setattr(coordinator_module, "RESERVED", 6)
+    given = [await world.begin()]
+    for _ in range(3):
+        world.logs.ledgers.answers.close()
+        while len(world.answers.granted) == len(given):
+            given.append(await world.begin())
+            if len(given) > 100:
+                break
+        waiting = given.pop()
+        assert len(world.answers.given) == len(given)  # There are no more: who asked waits.
+        world.logs.ledgers.answers.open()
+        await until_idle()
+        given.append(waiting)
+        await world.crash()
+        given.append(await world.begin())
+    assert len(set(given)) == len(given)
+
+
+async def test_the_end_of_what_has_no_part_anywhere_waits_for_nothing(world):
+    first, second, third = [await world.begin() for _ in range(3)]
+    await world.add(second)
+    world.logs.ledgers.answers.close()
+    await world.end(first)
+    await world.end(second)
+    await world.end(third, commit=False)
+    assert world.answers.granted[-2:] == [("end", 0), ("end", 2)]
+    world.logs.ledgers.answers.open()
+    await until_idle()
+    assert world.answers.granted[-1] == ("end", 1)
+    with pytest.raises(TransactionNotFound):
+        await world.end(third)
+
+
 async def test_what_is_asked_in_one_iteration_is_one_write(world):
     await world.begin()
     before = world.logs.ledgers.appends.passed
@@ -159,7 +193,7 @@ async def test_another_process_goes_on_where_one_ended(world):
     world.topics.open.set()
     await until_idle()
     assert world.topics.ended == [(2, True, 0)]
-    assert await world.begin() == txn(3)
+    assert await world.begin() == txn(coordinator_module.RESERVED)
     await world.clock.advance(6.2)  # Four of its ten seconds had passed.
     assert world.topics.ended[1:] == [(1, False, 0)]
 
@@ -171,7 +205,7 @@ async def test_numbers_are_not_given_again_when_nothing_is_left(world, monkeypat
     assert world.coordinator.log.record_count < 20
     coordinator = await world.crash()
     assert coordinator.transactions == {}
-    assert await world.begin() == txn(20)
+    assert await world.begin() == txn(coordinator_module.RESERVED)
 
 
 async def test_a_log_stays_short_whatever_is_left_open(world, monkeypatch):
@@ -187,6 +221,7 @@ async def test_a_log_stays_short_whatever_is_left_open(world, monkeypatch):
 
 async def test_who_waits_is_told_when_the_log_fails_and_nothing_more_is_taken(world):
     txn_id = await world.begin()
+    await world.add(txn_id)
     world.logs.ledgers.appends.failing = WriteFailed("the disk is full")
     await world.end(txn_id)
     await until_idle()

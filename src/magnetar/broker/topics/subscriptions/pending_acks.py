@@ -8,6 +8,7 @@ at once, pending or not.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Final, Protocol
 
 from magnetar.errors import TransactionConflict
@@ -71,6 +72,26 @@ class Acknowledged(Protocol):
     def ack_set(self, position: Position) -> list[int] | None: ...
 
 
+@dataclass(slots=True)
+class _Batch:
+    """What is pending of one batch, in all transactions. No message of it is in two of them."""
+
+    words: list[int]  # Bits that are 0 are pending.
+    left: list[int]  # Bits that are 1 are of messages which some transaction leaves.
+    transactions: set[TxnId]
+
+    def add(self, transaction: TxnId, words: list[int]) -> None:
+        self.transactions.add(transaction)
+        self.words = both(self.words, words)
+        self.left = [a | b for a, b in zip_longest(self.left, words, fillvalue=0)]
+
+    def remove(self, transaction: TxnId, words: list[int]) -> None:
+        """Without looking at the others, of which there may be thousands."""
+        self.transactions.discard(transaction)
+        triples = zip_longest(self.words, words, self.left, fillvalue=0)
+        self.words = [(pending | ~its) & left for pending, its, left in triples]
+
+
 class PendingAcks:
     """The pending acknowledgements of one subscription."""
 
@@ -80,7 +101,7 @@ class PendingAcks:
         self._who = who
         self._cursor = cursor
         self._whole: dict[int, dict[int, TxnId]] = {}  # By ledger and entry.
-        self._parts: dict[Position, list[int]] = {}  # Bits that are 0 are pending in some.
+        self._parts: dict[Position, _Batch] = {}
         self._upto: tuple[TxnId, Position] | None = None  # Only one may be cumulative.
 
     def __bool__(self) -> bool:
@@ -99,7 +120,7 @@ class PendingAcks:
         for ledger_id, entry_ids in entries.items():
             self._whole.setdefault(ledger_id, {}).update(dict.fromkeys(entry_ids, transaction))
         for position, words, _ in parts:
-            self._add_part(position, words)
+            self._add_part(transaction, position, words)
 
     def add_cumulative(
         self, transaction: TxnId, position: Position, words: list[int] | None
@@ -129,7 +150,7 @@ class PendingAcks:
         for ledger_id, entry_ids in acks.entries.items():
             self._whole.setdefault(ledger_id, {}).update(dict.fromkeys(entry_ids, transaction))
         for position, words in acks.parts.items():
-            self._add_part(position, words)
+            self._add_part(transaction, position, words)
         if acks.upto is not None:
             self._upto = transaction, acks.upto
 
@@ -142,11 +163,11 @@ class PendingAcks:
                 here.pop(entry_id, None)
             if not here:
                 self._whole.pop(ledger_id, None)
-        for position in acks.parts:
-            del self._parts[position]
-            for other in self.open.values():
-                if (words := other.parts.get(position)) is not None:
-                    self._add_part(position, words)
+        for position, words in acks.parts.items():
+            batch = self._parts[position]
+            batch.remove(transaction, words)
+            if not batch.transactions:
+                del self._parts[position]
         if acks.upto is not None:
             self._upto = None
         return acks
@@ -168,9 +189,10 @@ class PendingAcks:
 
     def concerns_index(self, position: Position, index: int) -> bool | None:
         """Whether one message of a batch is, of which some are; None: of the entry all are."""
-        words = self._parts.get(position)
-        if words is None:
+        batch = self._parts.get(position)
+        if batch is None:
             return None
+        words = batch.words
         return index // 64 < len(words) and not words[index // 64] >> index % 64 & 1
 
     def held_in(self, ledger_id: int, first: int, count: int) -> set[int]:
@@ -186,7 +208,8 @@ class PendingAcks:
 
     def left(self, position: Position, words: list[int] | None) -> list[int] | None:
         """An ack set without what is pending of its batch; None: all of it is to be delivered."""
-        pending = self._parts.get(position)
+        batch = self._parts.get(position)
+        pending = None if batch is None else batch.words
         if self._upto is not None and position == self._upto[1]:
             upto_words = self.open[self._upto[0]].upto_words
             if upto_words is not None:
@@ -206,9 +229,12 @@ class PendingAcks:
             return position > self._upto[1]
         return _number(words or ()) < _number(known)  # The messages of a batch, by rising bits.
 
-    def _add_part(self, position: Position, words: list[int]) -> None:
-        known = self._parts.get(position)
-        self._parts[position] = words if known is None else both(known, words)
+    def _add_part(self, transaction: TxnId, position: Position, words: list[int]) -> None:
+        batch = self._parts.get(position)
+        if batch is None:
+            self._parts[position] = _Batch(words, words, {transaction})
+        else:
+            batch.add(transaction, words)
 
     def _check(self, transaction: TxnId, position: Position) -> None:
         """Whether a whole entry may be acknowledged."""

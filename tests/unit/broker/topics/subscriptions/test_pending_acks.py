@@ -77,6 +77,33 @@ def test_parts_of_a_batch_are_of_several_transactions():
     assert (pending.holds(at(1)), pending.left(at(1), None)) == (False, [0b1001])
 
 
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=130),
+    st.permutations(range(6)),
+)
+def test_the_end_of_one_leaves_what_others_have_of_a_batch(owners, ends):
+    pending, at_zero = PendingAcks("who", Cursor()), at(0)
+    sizes = len(owners)
+
+    def shown(taken):
+        number = sum(1 << index for index in range(sizes) if index not in taken)
+        return [number >> shift & (1 << 64) - 1 for shift in range(0, sizes, 64)]
+
+    of = {n: {i for i, owner in enumerate(owners) if owner == n} for n in set(owners)}
+    for number, taken in of.items():
+        for index in sorted(taken):  # One after the other, as they are received.
+            pending.add(TxnId(0, number), {}, [(at_zero, shown({index}), sizes)])
+    for number in ends:
+        if number not in of:
+            continue
+        assert pending.concerns_index(at_zero, 0) is not None
+        del of[number]
+        pending.end(TxnId(0, number))
+        held = set().union(*of.values())
+        assert pending.left(at_zero, None) == (shown(held) if of else None)
+        assert pending.holds(at_zero) == (len(held) == sizes)
+
+
 def test_a_cumulative_one_may_end_within_a_batch():
     pending = PendingAcks("who", Cursor())
     pending.add_cumulative(ONE, at(3), [0b10])
