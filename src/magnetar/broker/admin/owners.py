@@ -255,7 +255,12 @@ class AtOwner:
 
 @dataclass(frozen=True, slots=True)
 class OfOneBroker:
-    """A topic, or the partitions of one, which the same broker must serve: the handler has all."""
+    """A topic, or the partitions of one, which the same broker must serve: the handler has all.
+
+    ``why`` is what one broker alone can do for all of them.
+    """
+
+    why: str
 
     async def answer(self, owners: Owners, request: Request, handler: Handler) -> Reply:
         name = arguments.topic(request)
@@ -267,8 +272,8 @@ class OfOneBroker:
             found.add(await owners.ownership.acquire(bundle))
         if len(found) > 1:
             raise NotAllowed(
-                f"The partitions of {name} are served by {len(found)} brokers: ask for one "
-                f"partition, as {names[0]}"
+                f"The partitions of {name} are served by {len(found)} brokers, and {self.why}: "
+                f"ask for one partition, as {names[0]}"
             )
         if found != {owners.ownership.own}:
             raise owners.ownership.elsewhere(name, found.pop())

@@ -202,5 +202,7 @@ _ALL: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/messages"
 SERVICES: Final = MessageServices
 ROUTES: Final = (
     Route("GET", _ALL, browse, Access.CONSUME, OfTopicOrRecord()),
-    Route("GET", f"{_ALL}/tail", tail, Access.CONSUME, OfOneBroker(), gives=ANY),
+    Route(
+        "GET", f"{_ALL}/tail", tail, Access.CONSUME, OfOneBroker("a tail is one stream"), gives=ANY
+    ),
 )

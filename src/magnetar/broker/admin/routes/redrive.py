@@ -170,9 +170,10 @@ async def _dry_run(admin: MessageServices, redrive: Redrive) -> dict[str, Any]:
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/redrive"
+_ONE_BROKER: Final = OfOneBroker("the count and the rate of a redrive are kept by one")
 SERVICES: Final = MessageServices
 ROUTES: Final = (
-    Route("POST", _ONE, start, Access.CONSUME, OfOneBroker(), takes=(JSON,)),
-    Route("GET", _ONE, status, Access.CONSUME, OfOneBroker()),
-    Route("DELETE", _ONE, stop, Access.CONSUME, OfOneBroker()),
+    Route("POST", _ONE, start, Access.CONSUME, _ONE_BROKER, takes=(JSON,)),
+    Route("GET", _ONE, status, Access.CONSUME, _ONE_BROKER),
+    Route("DELETE", _ONE, stop, Access.CONSUME, _ONE_BROKER),
 )

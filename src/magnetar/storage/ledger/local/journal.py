@@ -26,10 +26,9 @@ from magnetar.storage.workers import InThread, StartWorker
 
 from .disk import Files
 from .format import Stamp
-from .log_thread import Commit, LogThread, ResumeSegment, StartSegment, Write
+from .log_thread import Commit, LogThread, ResumeSegment, StartSegment, TimedLogThread, Write
 from .segments import Segment, Segments, SegmentState
 from .settings import Durability, LocalLedgerSettings
-from .timed_log_thread import TimedLogThread
 
 log = logging.getLogger(__name__)
 
