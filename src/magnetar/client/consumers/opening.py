@@ -18,6 +18,7 @@ from magnetar.schemas.schema import Schema
 from .config import ConsumerConfig
 from .dead_letters import DeadLetterSetup
 from .read_position import Start
+from .received_topics import ReceivedTopics
 from .receiver import Receiver
 from .topic_discovery import PatternDiscovery, add_missing
 from .topic_set import TopicSet
@@ -47,21 +48,23 @@ async def open_receiver(
     """
     if isinstance(topics, TopicsPattern):
         config = replace(config, create_topic=False)
+    text = _text(topics)
+    received = ReceivedTopics(
+        text, config.name or made_up_name(), context.clock, paused=config.start_paused
+    )
     receiver = kind(
-        _text(topics),
+        text,
+        received,
         subscription,
-        config.name or made_up_name(),
         config.type,
-        paused=config.start_paused,
         refuses_listener_errors=config.negative_ack_listener_errors,
         interceptors=config.interceptors,
-        clock=context.clock,
         closed=closed,
     )
     several = not isinstance(topics, TopicName)
     topic_set = TopicSet(
         context,
-        receiver,
+        received,
         subscription,
         config,
         schema=schema,
@@ -74,22 +77,22 @@ async def open_receiver(
         left_out = None if letters is None else letters.rules.is_dead_letter_topic
         discovery = PatternDiscovery(topics, context, config.topics_refresh_s, left_out)
         await topic_set.open(await discovery.find(), config)
-        receiver._run("topics", discovery.follow(topic_set))
+        received.tasks.spawn("topics", discovery.follow(topic_set))
     elif isinstance(topics, TopicName):
         await topic_set.open([topics, *retry], config)
     else:
         topics = list(dict.fromkeys([*topics, *retry]))
         await topic_set.open(topics, config)
         if config.topics_refresh_s:
-            receiver._run(
+            received.tasks.spawn(
                 "topics", add_missing(topics, topic_set, context, config.topics_refresh_s)
             )
     if context.config.stats_interval_s:
         who = f"consumer.stats topic={receiver.topic} subscription={subscription}"
-        receiver._run(
+        received.tasks.spawn(
             "stats",
             report(
-                receiver._statistics.end_interval,
+                received.statistics.end_interval,
                 who,
                 clock=context.clock,
                 interval_s=context.config.stats_interval_s,

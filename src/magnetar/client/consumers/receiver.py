@@ -13,7 +13,6 @@ from magnetar.client.leaving import time_to_close
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 from magnetar.client.statistics import ConsumerStats
-from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, TimedOut
 from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -24,10 +23,8 @@ from .incoming_messages import IncomingMessages
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
 from .listening import listen
 from .receive_queue import NOTHING, OpenedMessages
-from .receive_queues import ReceiveQueues
-from .statistics import ConsumerStatistics
+from .received_topics import ReceivedTopics
 from .topic_consumer import TopicConsumer
-from .topic_consumers import TopicConsumers
 
 OPENED_AHEAD: Final = 100  # Messages that threads find opened, if so many have come.
 
@@ -42,28 +39,25 @@ class Receiver(Generic[T_co]):
     def __init__(
         self,
         topic: str,
+        topics: ReceivedTopics,
         subscription: str,
-        name: str,
         subscription_type: SubscriptionType,
         *,
-        paused: bool,
         refuses_listener_errors: bool = False,
         interceptors: Sequence[ConsumerInterceptor] = (),
-        clock: Clock,
         closed: Callable[["Receiver[Any]"], None],
     ) -> None:
         """``closed`` is called once, when the receiver has been closed."""
         self._topic = topic
         self._subscription = subscription
-        self._name = name
         self._type = subscription_type
         self._interceptors = ConsumerInterceptors(interceptors, self) if interceptors else None
         self._on_closed = closed
-        self._parts = TopicConsumers(topic)
+        self._topics = topics
+        topics.interceptors, topics.face, topics.leave = self._interceptors, self._face, self._leave
+        self._parts = topics.parts
         self._part_of = self._parts.part_of
-        self._queues = ReceiveQueues(self._parts, lambda: self._receive_from(None))
-        self._arrived = self._queues.arrived  # Called when a topic has something.
-        self._statistics = ConsumerStatistics(self._parts.by_topic, clock)
+        self._queues = topics.queues
         self._part: TopicConsumer | None = None  # The topic whose opened entries are received,
         self._messages: OpenedMessages = (
             NOTHING  # and their messages. Invariant: none if some are held.
@@ -73,10 +67,8 @@ class Receiver(Generic[T_co]):
         self._settles = False  # The loop is going to tell it, for another thread.
         self._opened_ahead = 0  # Messages that other threads need not ask for one by one.
         self._loop = asyncio.get_running_loop()
-        self._paused = paused
         self._refuses_listener_errors = refuses_listener_errors
         self._facade: Callable[[], Any] | None = None  # Returns that of the blocking client.
-        self._tasks = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
 
     def _face(self) -> Any:
@@ -96,7 +88,7 @@ class Receiver(Generic[T_co]):
     @property
     def name(self) -> str:
         """Its own name, as given or made up."""
-        return self._name
+        return self._topics.name
 
     @property
     def connected(self) -> bool:
@@ -106,7 +98,7 @@ class Receiver(Generic[T_co]):
     @property
     def stats(self) -> ConsumerStats:
         """Statistics of what it has received."""
-        return self._statistics.stats()
+        return self._topics.statistics.stats()
 
     async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
@@ -163,21 +155,17 @@ class Receiver(Generic[T_co]):
     @property
     def paused(self) -> bool:
         """Whether it is paused."""
-        return self._paused
+        return self._topics.paused
 
     def pause(self) -> None:
         """Have the brokers send no more; what they have sent already is still received."""
         check_loop(self._loop)
-        self._paused = True
-        for part in self._parts:
-            part.incoming.pause(paused=True)
+        self._topics.pause(paused=True)
 
     def resume(self) -> None:
         """Have the brokers send again."""
         check_loop(self._loop)
-        self._paused = False
-        for part in self._parts:
-            part.incoming.pause(paused=False)
+        self._topics.pause(paused=False)
 
     async def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
         """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
@@ -254,7 +242,7 @@ class Receiver(Generic[T_co]):
         self._receive_from(None)
         self._queues.clear()
         try:
-            await self._tasks.close()
+            await self._topics.tasks.close()
             await close_all(part.close(timeout_s) for part in self._parts)
         finally:
             if self._interceptors is not None:
@@ -263,31 +251,13 @@ class Receiver(Generic[T_co]):
 
     def __repr__(self) -> str:
         kind = type(self).__name__
-        return f"<{kind} {self._name} of {self._topic}, subscription {self._subscription}>"
+        return f"<{kind} {self.name} of {self._topic}, subscription {self._subscription}>"
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
-
-    def _add(self, part: TopicConsumer) -> None:
-        """Receive from one more topic."""
-        self._parts.add(part)
-        part.incoming.pause(paused=self._paused)
-        self._queues.added(part)
-
-    def _remove(self, part: TopicConsumer) -> None:
-        """Receive from it no longer; its messages may still be acknowledged, to no effect."""
-        if self._parts.remove(part):
-            self._statistics.remove(part)
-        self._queues.removed(part)
-        if part is self._part:
-            self._receive_from(None)
-
-    def _run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run what adds and removes topics, until this receiver is closed."""
-        return self._tasks.spawn(name, work)
 
     def _start_listening(self, listener: Callable[[Message[T_co]], Awaitable[object]]) -> None:
         """Hand messages to ``listener`` from now on. Closing lets the one it has go to its end."""
@@ -298,11 +268,6 @@ class Receiver(Generic[T_co]):
 
     def _listener_failed(self, message: Message[Any]) -> None:
         """A listener raised. A message that a consumer does not refuse stays unacknowledged."""
-
-    def _failed(self, part: TopicConsumer) -> None:
-        """A topic is over, and with it this receiver: calls raise why when nothing waits."""
-        self._parts.failure = part.over
-        self._queues.wake()
 
     def _put_back(self, messages: Sequence[Message[Any]]) -> None:
         """Have messages received again, next: the call that took them did not return them."""
@@ -330,6 +295,11 @@ class Receiver(Generic[T_co]):
             raise
         self._opened_ahead = OPENED_AHEAD
         return None
+
+    def _leave(self, part: TopicConsumer | None) -> None:
+        """Take no more opened messages of a topic; None: of any."""
+        if part is None or part is self._part:
+            self._receive_from(None)
 
     def _receive_from(self, part: TopicConsumer | None) -> None:
         queue = None if part is None or self._queues.held else part.incoming.queue

@@ -18,7 +18,7 @@ from .config import ConsumerConfig
 from .dead_letters import DeadLetterSetup
 from .interceptors import TopicInterceptors
 from .read_position import Start
-from .receiver import Receiver
+from .received_topics import ReceivedTopics
 from .subscribing import Subscribing
 from .topic_consumer import TopicConsumer
 
@@ -34,7 +34,7 @@ class TopicSet:
     def __init__(
         self,
         context: ClientContext,
-        receiver: Receiver[Any],
+        topics: ReceivedTopics,
         subscription: str,
         config: ConsumerConfig,
         *,
@@ -49,7 +49,7 @@ class TopicSet:
         end of the receiver.
         """
         self._context = context
-        self._receiver = receiver
+        self._topics = topics
         self._subscription = subscription
         self._config = config
         self._later = replace(config, initial_position=InitialPosition.EARLIEST, create_topic=False)
@@ -101,7 +101,7 @@ class TopicSet:
         if watch is not None:
             watch.cancel()
         for part in parts:
-            self._receiver._remove(part)
+            self._topics.remove(part)
         await gather_all([part.close() for part in parts])
         log.info("consumer.topic_left topic=%s", topic)
 
@@ -133,7 +133,7 @@ class TopicSet:
 
     def _part(self, topic: TopicName, config: ConsumerConfig, more: int) -> TopicConsumer:
         """The part of the receiver for a topic or partition, of ``more`` that come together."""
-        total = len(self._receiver.topics) + more
+        total = len(self._topics.parts.by_topic) + more
         start = None
         if self._start is not None:
             start = self._start(topic)
@@ -143,41 +143,41 @@ class TopicSet:
             Subscribing(
                 topic,
                 self._subscription,
-                self._receiver.name,
+                self._topics.name,
                 min(config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1)),
                 start,
                 self._schema,
                 self._letters,
-                self._receiver._face,
+                self._topics.face,
             ),
             config,
             self._context,
-            arrived=self._receiver._arrived,
+            arrived=self._topics.queues.arrived,
             failed=self._failed,
         )
-        if self._receiver._interceptors is not None:
+        if self._topics.interceptors is not None:
             part.incoming.interceptors = TopicInterceptors(
-                self._receiver._interceptors, part.partition
+                self._topics.interceptors, part.partition
             )
-        part.incoming.paused = self._receiver.paused
+        part.incoming.paused = self._topics.paused
         return part
 
     def _add(self, topic: TopicName, parts: list[TopicConsumer], count: int) -> None:
         self._parts[topic] = parts
         for part in parts:
-            self._receiver._add(part)
+            self._topics.add(part)
             if part.over is not None:
                 self._failed(part)
         if count:
             watch = self._context.watch_partitions(topic, count, self._grow)
-            self._watches[topic] = self._receiver._run("partitions", watch)
+            self._watches[topic] = self._topics.tasks.spawn("partitions", watch)
 
     async def _grow(self, partitions: list[TopicName]) -> None:
         parts = [self._part(partition, self._later, len(partitions)) for partition in partitions]
         await start_all(parts)
         self._parts[partitions[0].partitioned_name] += parts
         for part in parts:
-            self._receiver._add(part)
+            self._topics.add(part)
 
     def _failed(self, part: TopicConsumer) -> None:
         """A broker refuses a part for good. Of several topics the others are received on."""
@@ -185,7 +185,7 @@ class TopicSet:
         if topic not in self._parts:
             topic = topic.partitioned_name
         if not self._several:
-            self._receiver._failed(part)
+            self._topics.fail(part)
         elif topic in self._parts:
             log.warning("consumer.topic_lost topic=%s error=%s", part.topic, part.over)
-            self._receiver._run("leave", self.remove(topic))
+            self._topics.tasks.spawn("leave", self.remove(topic))
