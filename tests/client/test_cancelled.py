@@ -23,19 +23,19 @@ MAKE = {
 class Witness:
     """Who is attached to the topic, by the broker's own word."""
 
-    def __init__(self, broker, topic, names):
+    def __init__(self, broker, topic, names, web):
         self.broker = broker
         self.topic = topic
+        self._web = web
         self._urls = [f"{broker.web_url}/admin/v2/{name}/stats" for name in names]
 
     async def attached(self):
         found = 0
-        async with aiohttp.ClientSession() as web:
-            for url in self._urls:
-                async with web.get(url) as answer:
-                    stats = await answer.json()
-                found += len(stats["publishers"])
-                found += sum(len(each["consumers"]) for each in stats["subscriptions"].values())
+        for url in self._urls:
+            async with self._web.get(url) as answer:
+                stats = await answer.json()
+            found += len(stats["publishers"])
+            found += sum(len(each["consumers"]) for each in stats["subscriptions"].values())
         return found
 
     async def nobody(self):
@@ -57,7 +57,8 @@ async def witness(request, broker, topic):
         names = [f"{path}-partition-{index}" for index in range(request.param)]
     async with Client(broker.service_url) as client:
         await (await client.create_producer(topic)).send_many([b"x"] * 10)
-    return Witness(broker, topic, names)
+    async with aiohttp.ClientSession() as web:
+        yield Witness(broker, topic, names, web)
 
 
 async def cancelled_after(steps, work, *, again):
