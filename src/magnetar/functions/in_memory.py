@@ -7,7 +7,6 @@ with FunctionTest.of(config) as function:
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -133,12 +132,7 @@ class FunctionTest:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def _took(self, outcome: Outcome) -> list[Sent]:

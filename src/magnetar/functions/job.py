@@ -10,7 +10,6 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Final, Self
 
 from pyspark.errors import StreamingQueryException
@@ -120,12 +119,7 @@ class FunctionJob:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stop()
 
     @property

@@ -26,11 +26,10 @@ from magnetar.message.batch import columns, unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import decompress
 from magnetar.message.entry_traits import traits_of
-from magnetar.message.keys import decoded_key
 from magnetar.message.metadata import Metadata, Peek, parse
 from magnetar.model.position import Position
 
-from .arrays import Numbers, bitmap, number_array, text_array
+from .arrays import TIME_MS_MAX, Numbers, RowBuffers, number_array
 from .envelopes import EntryRecipe, Envelopes
 
 GROUP_ROWS_MAX: Final = 100_000
@@ -42,8 +41,6 @@ RECOMPRESSED_SIZE_MAX: Final = 1024 * 1024
 """A larger entry, compressed, is kept as it came: made again it might be too large to send."""
 CHUNKED_MESSAGES_MAX: Final = 4
 """Messages in chunks that are being put together at the same time."""
-TIME_MS_MAX: Final = 253_402_300_799_999
-"""The end of the year 9999. A sender may write any time; beyond this it is null."""
 
 _TIME: Final = pa.timestamp("us", "UTC")
 SCHEMA: Final = pa.schema(
@@ -253,19 +250,19 @@ class _Columns:
         self._counts = np.array(group.counts, np.int64)
         zeros = [0] * len(group.counts)
         wanted = VALUE | KEY | ORDERING_KEY | EVENT_TIME | SEQUENCE_ID | PROPERTIES
-        self._count, buffers = columns(
-            group.payloads, zeros, group.counts, zeros, group.counts, wanted
-        )
-        self._buffers = map(pa.py_buffer, buffers)
+        found = columns(group.payloads, zeros, group.counts, zeros, group.counts, wanted)
+        self._rows = RowBuffers(*found)
+        self._count = self._rows.count
 
     def batch(self) -> pa.RecordBatch:
         # The buffers come in this order.
-        value = self._binary(self._count)
-        key = self._keys()
-        ordering_key = self._binary(self._count, self._bits())
-        event_time = self._event_times()
-        told, own_ids = self._bits(), self._numbers()
-        properties = self._properties(SCHEMA.field("properties").type)
+        rows = self._rows
+        value = rows.binary(pa.binary(), self._count)
+        key = rows.keys(pa.binary())
+        ordering_key = rows.binary(pa.binary(), self._count, rows.bits())
+        event_time = rows.event_times(_TIME)
+        told, own_ids = rows.bits(), rows.numbers()
+        properties = rows.properties(SCHEMA.field("properties").type)
         indexes = self._indexes()
         said = self._group.said
         counted = self._of_entries([each.sequence_id for each in said]) + indexes
@@ -305,39 +302,6 @@ class _Columns:
     def _of_entries(self, values: Sequence[int]) -> Numbers:
         """A number of each entry, for each of its rows."""
         return np.repeat(np.array(values, np.uint64).astype(np.int64), self._counts)
-
-    def _bits(self) -> Numbers:
-        packed = np.frombuffer(next(self._buffers), np.uint8)
-        bits: Numbers = np.unpackbits(packed, count=self._count, bitorder="little").view(np.bool_)
-        return bits
-
-    def _numbers(self) -> Numbers:
-        return np.frombuffer(next(self._buffers), np.uint64)
-
-    def _binary(self, count: int, valid: Numbers | None = None) -> pa.Array:
-        places, data = next(self._buffers), next(self._buffers)
-        return pa.Array.from_buffers(pa.binary(), count, [bitmap(valid), places, data])
-
-    def _keys(self) -> pa.Array:
-        valid, base64 = self._bits(), self._bits()
-        keys = self._binary(self._count, valid)
-        if not base64.any():
-            return keys
-        both = zip(keys.to_pylist(), base64.tolist(), strict=True)
-        decoded = [decoded_key(key) if key and coded else key for key, coded in both]
-        return pa.array(decoded, pa.binary())
-
-    def _event_times(self) -> pa.Array:
-        valid, times_ms = self._bits(), self._numbers()
-        valid &= times_ms <= TIME_MS_MAX
-        return number_array(np.where(valid, times_ms, 0).astype(np.int64) * 1000, _TIME, valid)
-
-    def _properties(self, kind: pa.DataType) -> pa.Array:
-        places = next(self._buffers)
-        count = int(np.frombuffer(places, np.int32)[-1])
-        names, texts = text_array(self._binary(count)), text_array(self._binary(count))
-        pairs = pa.StructArray.from_arrays([names, texts], fields=[kind.key_field, kind.item_field])
-        return pa.Array.from_buffers(kind, self._count, [None, places], children=[pairs])
 
 
 def _texts(texts: Sequence[str], counts: Sequence[int]) -> pa.Array:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from magnetar import inner
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Message
-from magnetar.history.arrays import Numbers, bitmap, number_array, text_array
+from magnetar.history.arrays import TIME_MS_MAX, Numbers, RowBuffers, number_array, text_array
 from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
     EVENT_TIME,
@@ -27,13 +27,10 @@ from magnetar.inner.plain.columns import (
     VALUE,
 )
 from magnetar.message.batch import columns, parse_single
-from magnetar.message.keys import decoded_key
 from magnetar.model.names import TopicName
 
 BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 """What the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""
-TIME_MS_MAX: Final = 253_402_300_799_999
-"""The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
 _ENTRY_BITS: Final = 20
 _INDEX_BITS: Final = 12
 """The bits of a number for a message's position, behind 31 of its ledger."""
@@ -97,13 +94,13 @@ class _Packed(NamedTuple):
     indexes: Sequence[int]  # Of the rows, in the entry as it was sent; -1 outside a batch.
 
 
-class _Rows:
+class _Rows(RowBuffers):
     """The rows of some entries, and the buffers of those columns that are wanted."""
 
     def __init__(self, entries: Sequence[Entry], wanted: int) -> None:
         self.deliveries = [entry.delivery for entry in entries]
         self.packed = list(map(_packed, entries))
-        self.count, buffers = columns(
+        count, buffers = columns(
             [each.data for each in self.packed],
             [each.start for each in self.packed],
             [each.size for each in self.packed],
@@ -111,7 +108,7 @@ class _Rows:
             [each.stop for each in self.packed],
             wanted,
         )
-        self._buffers = map(pa.py_buffer, buffers)
+        super().__init__(count, buffers)
         self._counts = np.array([len(each.indexes) for each in self.packed], np.int64)
 
     def of_entries(self, values: Iterable[int]) -> Numbers:
@@ -143,23 +140,6 @@ class _Rows:
         indexes: Numbers = counted + np.repeat(firsts - starts, self._counts)
         return indexes
 
-    def bits(self) -> Numbers:
-        """The next buffer: one truth for each row."""
-        packed = np.frombuffer(next(self._buffers), np.uint8)
-        bits: Numbers = np.unpackbits(packed, count=self.count, bitorder="little").view(np.bool_)
-        return bits
-
-    def numbers(self) -> Numbers:
-        return np.frombuffer(next(self._buffers), np.uint64)
-
-    def binary(self, kind: pa.DataType, count: int, valid: Numbers | None = None) -> pa.Array:
-        """The next two buffers: where the bytes of each of ``count`` rows are, and the bytes."""
-        places, data = next(self._buffers), next(self._buffers)
-        return pa.Array.from_buffers(kind, count, [bitmap(valid), places, data])
-
-    def places(self) -> pa.Buffer:
-        return next(self._buffers)
-
 
 def _packed(entry: Entry) -> _Packed:
     size = entry.delivery.batch_size
@@ -187,24 +167,9 @@ def _values(rows: _Rows, kind: pa.DataType) -> pa.Array:
     return rows.binary(kind, rows.count)
 
 
-def _keys(rows: _Rows, kind: pa.DataType) -> pa.Array:
-    valid, base64 = rows.bits(), rows.bits()
-    keys = rows.binary(kind, rows.count, valid)
-    if not base64.any():
-        return keys
-    both = zip(keys.to_pylist(), base64.tolist(), strict=True)
-    return pa.array([decoded_key(key) if key and coded else key for key, coded in both], kind)
-
-
 def _ordering_keys(rows: _Rows, kind: pa.DataType) -> pa.Array:
     valid = rows.bits()
     return rows.binary(kind, rows.count, valid)
-
-
-def _event_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
-    valid, times_ms = rows.bits(), rows.numbers()
-    valid &= times_ms <= TIME_MS_MAX
-    return _timestamps(np.where(valid, times_ms, 0).astype(np.int64), kind, valid)
 
 
 def _timestamps_of_kafka(rows: _Rows, kind: pa.DataType) -> pa.Array:
@@ -245,16 +210,6 @@ def _sequence_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
     return number_array(np.where(told, own.astype(np.int64), counted), kind)
 
 
-def _properties(rows: _Rows, kind: pa.DataType) -> pa.Array:
-    places = rows.places()
-    count = int(np.frombuffer(places, np.int32)[-1])
-    names, texts = rows.binary(pa.binary(), count), rows.binary(pa.binary(), count)
-    pairs = pa.StructArray.from_arrays(
-        [text_array(names), text_array(texts)], fields=[kind.key_field, kind.item_field]
-    )
-    return pa.Array.from_buffers(kind, rows.count, [None, places], children=[pairs])
-
-
 def _message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
     parts = (
         rows.of_entries(one.position.ledger_id for one in rows.deliveries),
@@ -291,12 +246,12 @@ def _timestamps(times_ms: Numbers, kind: pa.DataType, valid: Numbers) -> pa.Arra
 
 _COLUMNS: Final[dict[str, Callable[[_Rows, pa.DataType], pa.Array]]] = {
     "value": _values,
-    "key": _keys,
+    "key": _Rows.keys,
     "ordering_key": _ordering_keys,
-    "event_time": _event_times,
+    "event_time": _Rows.event_times,
     "timestamp": _timestamps_of_kafka,
     "sequence_id": _sequence_ids,
-    "properties": _properties,
+    "properties": _Rows.properties,
     "headers": _headers,
     "topic": lambda rows, kind: rows.texts_of_entries((one.topic for one in rows.deliveries), kind),
     "partition": lambda rows, kind: number_array(

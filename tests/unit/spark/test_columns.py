@@ -10,10 +10,11 @@ from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Delivery
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import CorruptEntry
+from magnetar.history.arrays import TIME_MS_MAX
 from magnetar.message import entry, metadata
 from magnetar.model.position import EARLIEST_MESSAGE, Position
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.spark.columns import BATCH_BYTES_MAX, TIME_MS_MAX, parts, to_rows
+from magnetar.spark.columns import BATCH_BYTES_MAX, parts, to_rows
 from magnetar.spark.schema import READ_SCHEMA
 
 ARROW_SCHEMA = to_arrow_schema(READ_SCHEMA, timezone="UTC")

@@ -1,7 +1,6 @@
 """Where the worker's functions are written down: a topic that one worker at a time may write."""
 
 import logging
-from types import TracebackType
 from typing import Final, Self
 
 from magnetar.client.client import Client
@@ -63,10 +62,5 @@ class MetadataTopic:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self._producer.close()
