@@ -38,8 +38,10 @@ def forking_python(folder):
             stdin=subprocess.PIPE,
         )
     with server:
-        yield str(command)
-        server.terminate()
+        try:
+            yield str(command)
+        finally:
+            server.terminate()
 
 
 def ask(place, arguments):
