@@ -140,6 +140,8 @@ class Session:
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Hand a run to its producer, and count it until it is answered."""
+        if run.transaction is not None and not run.usual:
+            run = run.naming_its_transaction()
         self.pending_publishes.add(len(run.data), run.size_bytes)
         producer.publish(run)
 

@@ -14,7 +14,7 @@ from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
-from .entry import payload_start
+from .entry import join, payload_start
 from .keys import decoded_key
 
 _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
@@ -199,6 +199,17 @@ def transaction_of(entry: bytes) -> tuple[int, int] | None:
         return peek(entry).transaction
     except CorruptEntry:
         return None
+
+
+def with_transaction(entry: bytes, transaction: tuple[int, int]) -> bytes:
+    """An entry whose metadata names none, naming it. Raises CorruptEntry.
+
+    Fields of protocol buffers may be appended, so that the rest stays as it was sent.
+    """
+    most, least = transaction
+    named = pb.MessageMetadata(txnid_least_bits=least, txnid_most_bits=most)
+    start = payload_start(entry)
+    return join(entry[4:start] + named.SerializePartialToString(), entry[start:])
 
 
 def published(entry: bytes) -> tuple[str, int | None]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Self, TypeVar
 
+from . import metadata
+from .entry import checksum
 from .entry_traits import EntryTraits, traits_of
 
 T = TypeVar("T")
@@ -81,6 +83,23 @@ class SendRun:
             counts = self.message_counts
             self._traits = EntryTraits(counts) if self.usual else traits_of(self.data, counts)
         return self._traits
+
+    def naming_its_transaction(self) -> Self:
+        """The run with metadata that names the transaction of the commands where it names none.
+
+        Pulsar's Go client names it in the command alone (v0.19). What is stored must say it itself,
+        or a consumer would be given it after an abort.
+        """
+        assert self.transaction is not None
+        data, checksums = self.data.copy(), self.checksums.copy()
+        for index, entry in enumerate(self.data):
+            if metadata.transaction_of(entry) is None and index not in self.traits.corrupt:
+                data[index] = metadata.with_transaction(entry, self.transaction)
+                checksums[index] = checksum(data[index])
+        if data == self.data:
+            return self
+        lists = self.sequences, data, checksums, self.message_counts, self.highest
+        return self.of(self.producer_id, *lists, self.transaction)
 
     def split_by(self, values: Mapping[int, T]) -> Iterator[tuple[T | None, "SendRun"]]:
         """The run in pieces: sends whose index has the same value, None for those without."""

@@ -23,6 +23,7 @@ from magnetar.message.metadata import (
     schema_version,
     sticky_key,
     transaction_of,
+    with_transaction,
 )
 from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -208,3 +209,12 @@ def test_a_transaction_is_found_by_its_fields():
     for found, expected in ((named, (2**40, 0)), (looks_so, None)):
         assert transaction_of(join(found.SerializeToString(), b"")) == expected
     assert transaction_of(b"\0\0\0\x03\xb8\x01\x07") is None
+
+
+def test_metadata_that_names_no_transaction_is_completed():
+    said = {"producer_name": "p", "sequence_id": 0, "publish_time": 0}
+    sent = pb.MessageMetadata(**said).SerializeToString()
+    found = with_transaction(join(sent, b"payload"), (2**40, 7))
+    named = pb.MessageMetadata(**said, txnid_most_bits=2**40, txnid_least_bits=7)
+    assert found == join(named.SerializeToString(), b"payload")
+    assert transaction_of(found) == (2**40, 7)

@@ -1,6 +1,9 @@
 """message/send_run.py: what a run counts, and how it is cut."""
 
+from magnetar.message.entry import checksum, join
+from magnetar.message.metadata import transaction_of
 from magnetar.message.send_run import SendRun
+from magnetar.proto import PulsarApi_pb2 as pb
 
 
 def test_a_run_counts_its_sends_and_their_bytes():
@@ -42,3 +45,19 @@ def test_entries_known_to_be_usual_are_not_looked_into():
     assert part.traits.message_counts == [2]
     assert not run.traits.unusual
     assert SendRun.of(7, [0], [b"anything"], [5], [1], [0]).traits.unusual
+
+
+def test_what_is_stored_of_a_transaction_names_it():
+    said = {"producer_name": "p", "sequence_id": 0, "publish_time": 0}
+    unnamed = join(pb.MessageMetadata(**said).SerializeToString(), b"payload")
+    named = pb.MessageMetadata(**said, txnid_most_bits=0, txnid_least_bits=5).SerializeToString()
+    other = pb.MessageMetadata(**said, txnid_most_bits=0, txnid_least_bits=6).SerializeToString()
+    sent = [unnamed, join(named, b"payload"), join(other, b"payload"), b"\0\0\0\x02\xff\xff"]
+    sums = [checksum(entry) for entry in sent]
+    run = SendRun.of(1, [0, 1, 2, 3], sent, sums, [1] * 4, [0] * 4, (0, 5))
+    stored = run.naming_its_transaction()
+    assert stored.data == [sent[1], *sent[1:]]
+    assert stored.checksums == [checksum(entry) for entry in stored.data]
+    assert (stored.size_bytes, stored.transaction) == (sum(map(len, stored.data)), (0, 5))
+    assert transaction_of(stored.data[2]) == (0, 6), "it is refused later"
+    assert stored.naming_its_transaction() is stored
