@@ -74,13 +74,30 @@ async def test_an_abort_takes_back_what_was_published(broker, peer):
     reader.wire.close()
 
 
-async def test_a_send_whose_metadata_names_no_transaction_is_refused(peer):
-    """Or it would not be known to be part of it when the topic is loaded again."""
+async def test_a_send_whose_command_names_another_transaction_is_refused(peer):
     await peer.produce(producer_name="p")
-    peer.wire.send(send(1, 0, b"a", txnid_most_bits=0, txnid_least_bits=7))
+    sent = send(1, 0, b"a", transaction=7)
+    named = pb.CommandSend(txnid_most_bits=0, txnid_least_bits=7).SerializePartialToString()
+    assert named in sent
+    command = pb.CommandSend(txnid_most_bits=0, txnid_least_bits=8).SerializePartialToString()
+    peer.wire.send(sent.replace(named, command, 1))
     refused = (await peer.hear()).send_error
     assert (refused.error, refused.sequence_id) == (pb.NotAllowedError, 0)
     assert (await publish(peer, 1, b"b")).HasField("send_receipt")
+
+
+async def test_a_send_whose_command_alone_names_a_transaction_is_completed(broker, peer):
+    """So sends Pulsar's Go client. After an abort nobody is given it."""
+    reader = await Peer.open(broker.port)
+    await reader.consume(permits=10, subType=pb.CommandSubscribe.Shared)
+    await peer.produce(producer_name="p")
+    peer.wire.send(send(1, 0, b"a", txnid_most_bits=0, txnid_least_bits=7))
+    assert (await peer.hear()).HasField("send_receipt")
+    await publish(peer, 1, b"b")
+    await end(peer, 7, pb.ABORT)
+    assert (await reader.hear()).message.message_id.entryId == 1
+    await reader.nothing_more()
+    reader.wire.close()
 
 
 async def test_an_end_reaches_a_subscription(peer):
