@@ -31,7 +31,7 @@ test: $(READY)   ## all tests, in two processes a core; ARGS="-n 0 tests/..." ru
 	$(PY) -m pytest -n auto $(ARGS)
 
 test-fast: $(READY)  ## under a minute: unit, contract, scenarios, architecture, without the slow ones
-	EXAMPLES=20 $(PY) -m pytest -n logical -m "not slow" tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)
+	EXAMPLES=20 $(PY) -m pytest -n auto -m "not slow" tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)
 
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
 	@if $(PY) -m bench.pulsar_standalone; then \
