@@ -5,13 +5,15 @@ when it is durable, in the order in which was asked. All that is asked for in on
 event loop is appended in one write. A transaction begins before it is stored, with a number of a
 block that is reserved, and one that has no part anywhere ends so: nothing rests on those. A crash
 may take the one away, which is then aborted, and bring the other back until its time is over.
+Records for which nobody waits are held back and go with the next one for which somebody does: a
+write of their own would be synced, and what is asked next would wait for that.
 
 An end goes in these steps, of which a crash can come between any two:
 
 1. COMMITTING or ABORTING is stored: from now on the transaction ends so, whatever happens.
 2. The topics and subscriptions that took part are told, over and over until all have answered.
-3. The client is answered. COMMITTED or ABORTED is stored, for which nobody waits: where that is
-   lost, the next one to serve the coordinator begins with step 2 again, which changes nothing.
+3. The client is answered. COMMITTED or ABORTED is stored some time, for which nobody waits: where
+   it is lost, the next one to serve the coordinator begins with step 2 again, and changes nothing.
 """
 
 import asyncio
@@ -47,6 +49,8 @@ RECORDS_MIN: Final = 10_000
 """A log of fewer records is not shortened."""
 RECORDS_EACH_MAX: Final = 10
 """A log is shortened when it has so many records for each transaction that has not ended."""
+HELD_BACK_MAX: Final = 100
+"""So many records are held back. After a crash, so many ends are told again, at most."""
 RESERVED: Final = 1_000
 """So many numbers are reserved in one record: a transaction with one of them begins at once."""
 ENDED_MAX: Final = 10_000
@@ -118,15 +122,16 @@ class Coordinator:
         self._clock = clock
         self._iteration = iteration
         self._tasks = Tasks(f"coordinator {number}")
-        self._records: list[bytes] = []  # To be appended at the end of this iteration,
-        self._stored: list[Answer] = []  # and who is told when they are durable,
-        self._begun: list[Answer] = []  # and who is told at once.
+        self._records: list[bytes] = []  # To be appended, at the end of this iteration if there are
+        self._stored: list[Answer] = []  # those who are told when they are durable.
+        self._begun: list[Answer] = []  # Who is told then, whether they are appended or not.
         self._waiting: dict[int, list[tuple[str, Answer]]] = {}
         """By number, the clients that wait for the end of a transaction."""
         self._ended = {
             number: Ended(commit, owner, frozenset())
             for number, (commit, owner) in replayed.ended.items()
         }
+        self._asked = False  # Whether something was asked for in this iteration.
         self._last_append: asyncio.Future[Position] | None = None
         self._shortening = False
         self._closing = False
@@ -179,7 +184,7 @@ class Coordinator:
         self.counts.created += 1
         self._time(transaction)
         if transaction.txn_id.least_bits < self._reserved:
-            self._append(records.opened(transaction), _nobody_waits)
+            self._append(records.opened(transaction), None)
             self._begun.append(answer)
         else:
             self._append(records.opened(transaction), answer)
@@ -326,7 +331,7 @@ class Coordinator:
             self.counts.latency.note(max(took_ms, 0) / 1000)
         else:
             self.counts.aborted += 1
-        self._append(records.status_changed(transaction), _nobody_waits)
+        self._append(records.status_changed(transaction), None)
         number = transaction.txn_id.least_bits
         told = frozenset(client for client, _ in self._waiting.get(number, ()))
         self._ended[number] = Ended(transaction.commits, transaction.owner, told)
@@ -349,14 +354,25 @@ class Coordinator:
 
             self._append(records.next_number(reserving), stored)
 
-    def _append(self, record: bytes, stored: Answer) -> None:
-        if not self._records:
-            self._iteration.at_end(Phase.APPEND, self._flush)
+    def _append(self, record: bytes, stored: Answer | None) -> None:
+        if not self._asked:
+            self._asked = True
+            self._iteration.at_end(Phase.APPEND, self._take)
         self._records.append(record)
-        self._stored.append(stored)
+        if stored is not None:
+            self._stored.append(stored)
+
+    def _take(self) -> None:
+        """Append what was asked for in this iteration, unless nobody waits for it."""
+        self._asked = False
+        if self._stored or len(self._records) > HELD_BACK_MAX:
+            self._flush()
+        begun, self._begun = self._begun, []
+        for answer in begun:
+            answer(None)
 
     def _flush(self) -> None:
-        """Append what was asked for in this iteration."""
+        """Append what there is."""
         if not self._records or self.failed:
             return
         appended, self._records = self._records, []
@@ -367,9 +383,6 @@ class Coordinator:
         records_max = max(RECORDS_MIN, RECORDS_EACH_MAX * len(self.transactions))
         if self.log.record_count > records_max and not self._shortening:
             self._shorten()
-        begun, self._begun = self._begun, []
-        for answer in begun:
-            answer(None)
 
     def _answered(self, waiting: Iterable[Answer], position: asyncio.Future[Position]) -> None:
         error = position.exception()
@@ -443,6 +456,3 @@ async def open_coordinator(
 def not_found(number: int) -> CoordinatorNotFound:
     """In Pulsar's words."""
     return CoordinatorNotFound(f"Transaction coordinator with id {number} not found!")
-
-
-def _nobody_waits(_error: MagnetarError | None) -> None: ...
