@@ -120,6 +120,32 @@ class Peers:
         if said.HasField("error"):
             raise from_code(said.error, said.message)
 
+    async def join_transaction(
+        self, broker: BrokerAddress, txn_id: TxnId, topic: TopicName, subscription: str | None
+    ) -> None:
+        """Tell the broker of a coordinator that a topic takes part, or a subscription of it.
+
+        Raises as ``end_transaction``.
+        """
+
+        def build(request_id: int) -> bytes:
+            if subscription is None:
+                return requests.add_partitions(txn_id, [str(topic)], request_id)
+            return requests.add_subscriptions(txn_id, [(str(topic), subscription)], request_id)
+
+        connect = partial(requests.connect_coordinator, txn_id.most_bits)
+        connected = (await self._send(broker, connect)).command.tcClientConnectResponse
+        if connected.HasField("error"):
+            raise from_code(connected.error, connected.message)
+        answer = (await self._send(broker, build)).command
+        said = (
+            answer.addPartitionToTxnResponse
+            if subscription is None
+            else answer.addSubscriptionToTxnResponse
+        )
+        if said.HasField("error"):
+            raise from_code(said.error, said.message)
+
     async def _send(self, broker: BrokerAddress, build: Callable[[int], bytes]) -> Frame:
         """What a broker answers to a command."""
         from magnetar.client.connections.endpoint import Endpoint  # noqa: PLC0415

@@ -63,10 +63,12 @@ def command_table(
         ),
         transaction=None
         if services.coordinators is None
-        else TransactionHandler(services.coordinators, authorization),
-        transaction_end=TransactionEndHandler(topics, authorization)
-        if context.config.transactions.enabled
-        else None,
+        else TransactionHandler(
+            services.coordinators, authorization, begins=context.config.transactions.enabled
+        ),
+        transaction_end=None
+        if services.coordinators is None
+        else TransactionEndHandler(topics, authorization),
         tasks=context.tasks,
         requests_running_max=settings.requests_running_max,
     )

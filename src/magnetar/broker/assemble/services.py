@@ -50,7 +50,7 @@ class Services:
     peers: Peers
     schema_registry: SchemaRegistry
     schemas: TopicSchemas
-    coordinators: Coordinators | None  # None: transactions are off.
+    coordinators: Coordinators | None  # None: there never were transactions.
 
 
 async def open_services(context: BuildContext, address: BrokerAddress, stores: Stores) -> Services:
@@ -142,6 +142,11 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
         ),
         coordinators=await open_coordinators(
-            context, open_records, resources, topics, TopicParticipants(topics, lookup, peers)
+            context,
+            open_records,
+            resources,
+            topics,
+            TopicParticipants(topics, lookup, peers),
+            peers=peers,
         ),
     )

@@ -38,6 +38,7 @@ from magnetar.model.bundles import Bundle
 from magnetar.model.counts import OperationCounts
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
+from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
@@ -119,6 +120,12 @@ class TopicRegistry:
         self._closed = False
         policies.govern(self.loaded)
         ownership.when_lost(self._bundle_lost)
+
+    def ask_coordinators(
+        self, take_part: Callable[[TxnId, TopicName, str | None], Awaitable[bool]]
+    ) -> None:
+        """Let topics ask about transactions as ``TopicContext.take_part`` says."""
+        self._context.take_part = take_part
 
     async def get(self, name: TopicName, *, create: bool) -> Topic:
         """The topic, opened if need be; created if it does not exist and ``create`` allows.

@@ -35,10 +35,16 @@ class TransactionHandler:
     """Begins and ends transactions for clients, at the coordinators of this broker."""
 
     def __init__(
-        self, coordinators: Coordinators, authorization: ClientAuthorization = OFF
+        self,
+        coordinators: Coordinators,
+        authorization: ClientAuthorization = OFF,
+        *,
+        begins: bool = True,
     ) -> None:
+        """``begins``: false where transactions were switched off, and end only."""
         self._coordinators = coordinators
         self._authorization = authorization
+        self._begins = begins
 
     async def on_connect(self, session: Session, command: CommandTcClientConnectRequest) -> None:
         """Serve a coordinator, where its bundle is served here; a transaction is of no session."""
@@ -57,6 +63,8 @@ class TransactionHandler:
             )
 
         try:
+            if not self._begins:
+                raise NotAllowed("Transactions are not enabled.")
             coordinator = self._coordinators.get(number)
             txn_id = coordinator.begin(command.txn_ttl_millis, session.role, answer)
         except MagnetarError as error:

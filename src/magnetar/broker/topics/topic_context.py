@@ -11,6 +11,7 @@ from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
+from magnetar.model.txn_id import TxnId
 from magnetar.storage.record_log import RecordLog
 
 OFFLOADS_AT_ONCE_MAX: Final = 1
@@ -28,6 +29,10 @@ class TopicContext:
     """Makes up a name for a producer that has none."""
     open_records: Callable[[TopicName, str], Awaitable[RecordLog]] | None = None
     """Opens a record log, by its name and its cursor's; None where there are no transactions."""
+    take_part: Callable[[TxnId, TopicName, str | None], Awaitable[bool]] | None = None
+    """Has the coordinator of a transaction tell a topic, or a subscription of it, of the end.
+
+    False: it knows of no such transaction. Raises what keeps it from saying so."""
     shared_rates: SharedRates | None = None
     new_uid: Callable[[], str] = lambda: uuid4().hex
     """Names a copy of a ledger that is offloaded."""

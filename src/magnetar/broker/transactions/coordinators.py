@@ -12,7 +12,7 @@ from typing import Final
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.resources import Resources
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, MagnetarError, NotOwner
+from magnetar.errors import AlreadyExists, MagnetarError, NotOwner, TransactionNotFound
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
@@ -23,7 +23,9 @@ from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
 
 from .coordinator import Coordinator, Participants, not_found, open_coordinator
+from .participants import Peers
 from .timeouts import Timeouts
+from .transaction import TxnSubscription
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ class Coordinators:
         ownership: Ownership,
         open_log: Callable[[TopicName], Awaitable[RecordLog]],
         participants: Participants,
+        peers: Peers,
         active_max: int,
         clock: Clock,
         iteration: LoopIteration,
@@ -51,6 +54,7 @@ class Coordinators:
         self._ownership = ownership
         self._open_log = open_log
         self._participants = participants
+        self._peers = peers
         self._active_max = active_max
         self._clock = clock
         self._iteration = iteration
@@ -98,6 +102,43 @@ class Coordinators:
     async def owner(self, number: int) -> BrokerAddress:
         """The broker that serves a coordinator: this one, if nobody did."""
         return await self._ownership.acquire(await self._bundle(number))
+
+    async def take_part(self, txn_id: TxnId, topic: TopicName, subscription: str | None) -> bool:
+        """Have a topic, or a subscription of it, told of the end of a transaction that is open.
+
+        False: there is no such transaction. Raises InvalidTxnStatus for one that is ending, and
+        what keeps its coordinator from answering.
+        """
+        number = txn_id.most_bits
+        if number >= await self.count():
+            return False
+        try:
+            owner = await self.owner(number)
+            if owner is self._ownership.own:
+                await self._add(await self.connect(number), txn_id, topic, subscription)
+            else:
+                await self._peers.join_transaction(owner, txn_id, topic, subscription)
+        except TransactionNotFound:
+            return False
+        return True
+
+    async def _add(
+        self, coordinator: Coordinator, txn_id: TxnId, topic: TopicName, subscription: str | None
+    ) -> None:
+        answered: asyncio.Future[MagnetarError | None] = asyncio.get_running_loop().create_future()
+
+        def answer(error: MagnetarError | None) -> None:
+            if not answered.done():  # Who asked may be gone.
+                answered.set_result(error)
+
+        if subscription is None:
+            coordinator.add_topics(txn_id, [str(topic)], answer)
+        else:
+            added = [TxnSubscription(str(topic), subscription)]
+            coordinator.add_subscriptions(txn_id, added, answer)
+        error = await answered
+        if error is not None:
+            raise error
 
     async def adopt(self) -> None:
         """Serve those with transactions that no broker serves. What fails is logged."""

@@ -34,6 +34,11 @@ class Peers(Protocol):
     ) -> None:
         """Tell the owner of a topic, or of a subscription of it. Raises what that answers."""
 
+    async def join_transaction(
+        self, broker: BrokerAddress, txn_id: TxnId, topic: TopicName, subscription: str | None
+    ) -> None:
+        """Tell the broker of its coordinator who takes part. Raises what that answers."""
+
 
 Participant = str | TxnSubscription
 """What takes part in a transaction: a topic, by its name, or a subscription."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from magnetar.broker.topics.ended_transactions import EndedTransactions
+from magnetar.broker.topics.open_transactions import OpenTransactions
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.sequence_ids import NONE
 from magnetar.broker.topics.publishing.topic_writer import TopicWriter, Waiting
@@ -78,6 +79,14 @@ class TopicTransactions:
         self._ledger = state.ledger
         self._writer = writer
         self._tasks = Tasks(f"transactions of {state.name}")
+        self._open = OpenTransactions(
+            state.context,
+            state.name,
+            None,
+            self._tasks,
+            find=lambda: self.buffer.open,
+            abort=lambda transaction: self.end(transaction, commit=False, low_watermark=-1),
+        )
         self._under_way: set[TxnId] = set()  # Those whose first send was taken and is not stored.
         self._ending: dict[TxnId, Marker] = {}
         self._snapshots: TransactionSnapshots | None = None  # None before the first one.
@@ -218,6 +227,7 @@ class TopicTransactions:
         if oldest is None:
             ledger.show_to(None)
         else:
+            self._open.watch()
             ledger.show_to(ledger.layout.previous_position(oldest[1].first))
 
     def _learn(self, position: Position, entry: bytes) -> None:

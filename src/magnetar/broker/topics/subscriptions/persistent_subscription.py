@@ -8,6 +8,7 @@ from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.topics.ended_transactions import EndedTransactions
 from magnetar.broker.topics.features.dispatch_throttle import DispatchThrottle
 from magnetar.broker.topics.features.topic_rates import TopicRates
+from magnetar.broker.topics.open_transactions import OpenTransactions
 from magnetar.broker.topics.subscriptions.consumer import Consumer, SubscribeRequest, pending_in
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_loop import DispatchLoop
@@ -49,6 +50,14 @@ class PersistentSubscription(Subscription):
         self._state = state
         self._failed = failed
         self._pending: PendingAckHandle | None = None  # None before the first transaction.
+        self._open_transactions = OpenTransactions(
+            state.context,
+            state.name,
+            name,
+            tasks,
+            find=lambda: self._pending.pending.open if self._pending is not None else (),
+            abort=lambda transaction: self.end_transaction(transaction, commit=False),
+        )
         self._opening: asyncio.Task[PendingAckHandle | MagnetarError] | None = None
         self._ends: EndedTransactions | None = None  # Those it was told of before its first one.
         self._filter = EntryFilter(cursor, state, self._acknowledged_by_filter)
@@ -165,6 +174,7 @@ class PersistentSubscription(Subscription):
         if cumulative and (self.type is None or not self.type.single_active):
             return
         handle = await self._pending_ack_handle()
+        self._open_transactions.watch()
         if cumulative:
             position, words = (parts[0][0], parts[0][1]) if parts else (positions[0], None)
             await handle.acknowledge_cumulative(transaction, position, words)
@@ -239,6 +249,7 @@ class PersistentSubscription(Subscription):
             self._opening = None
         self._pending = handle
         self._filter.pending = handle.pending
+        self._open_transactions.watch()
         self.begin_transactions()
         return handle
 
