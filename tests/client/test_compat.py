@@ -246,6 +246,7 @@ def test_a_consumer_seeks(pulsar, client, topic, inclusive, batching):
     assert (last.ledger_id(), last.entry_id()) == (ids[4].ledger_id(), ids[4].entry_id())
 
 
+@pytest.mark.unmoved  # The official client refuses to seek while it is not connected.
 @pytest.mark.parametrize("inclusive", [True, False])
 def test_a_reader_goes_from_any_place(pulsar, client, topic, inclusive):
     producer = client.create_producer(topic)

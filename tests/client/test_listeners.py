@@ -144,6 +144,7 @@ def test_a_blocking_listener_that_raises_anything_is_called_again(broker, topic)
     assert tried == [b"1", b"2"]
 
 
+@pytest.mark.unmoved  # How often a message came is counted in memory.
 async def test_what_a_listener_fails_at_comes_again_where_that_is_asked_for(client, topic):
     tried, done = [], asyncio.Event()
 

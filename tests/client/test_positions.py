@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import pytest
 from support.admin import ask
 from support.draining import data, drained
 
@@ -48,6 +49,7 @@ async def test_a_reader_of_the_end_gets_what_comes_later(client, topic):
     assert (await reader.receive(20)).data == b"later"
 
 
+@pytest.mark.unmoved  # What is not acknowledged comes again from where a topic is moved to.
 async def test_seek_by_id_and_by_time(client, topic):
     producer = await client.create_producer(topic, batch_messages_max=10)
     first = await producer.send_many(numbered(100))

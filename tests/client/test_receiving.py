@@ -147,6 +147,7 @@ async def test_a_slot_that_is_taken_is_refused(client, topic):
         )
 
 
+@pytest.mark.unmoved  # It ends with the broker that has it.
 async def test_a_subscription_that_is_not_durable_ends_with_its_consumers(broker, client, topic):
     stats = topic.replace("://", "/") + "/stats"
     await put(client, topic, *(b"%d" % number for number in range(4)), batching=False)
