@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients scenarios crash sink spark-places two-brokers functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients scenarios crash sink bank spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,9 @@ two-brokers: $(READY)  ## two brokers whose bundles move and are lost at random:
 	SEEDS=200 $(PY) -m pytest -n 2 tests/cluster $(ARGS)
 	@seed=$${TWO_BROKERS:-$$(date +%s)}; echo "TWO_BROKERS=$$seed"; \
 		TWO_BROKERS=$$seed $(PY) -m pytest -n 2 tests/client $(ARGS)
+
+bank: $(READY)   ## transfers in transactions, ours and Java's, with kills for twice 5 minutes; 12 minutes
+	BANK_S=$${BANK_S:-300} BANK_WORKERS=20 $(PY) -m pytest -s tests/transactions/test_bank.py $(ARGS)
 
 functions: $(READY)  ## nine kills of a function that counts, five of the worker of others; some minutes
 	FUNCTION_KILLS=9 WORKER_KILLS=5 $(PY) -m pytest -s tests/spark/test_function_campaign.py tests/functions $(ARGS)

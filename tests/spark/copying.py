@@ -11,7 +11,7 @@ MESSAGES_PER_TRIGGER = "30000"
 SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "2000"}
 
 
-def main(service_url, admin_url, topic, folder):
+def main(service_url, admin_url, topic, folder, delivery):
     # Tasks are tried again: only a worker that plans or commits ends the program when it dies.
     spark = session("copying", master="local[2,4]", settings=SETTINGS)
     faults = faulty.Faults(folder)
@@ -23,7 +23,10 @@ def main(service_url, admin_url, topic, folder):
     reader = reader.option("startingOffsets", "earliest").schema("key binary, value binary")
     frame = reader.option("maxMessagesPerTrigger", MESSAGES_PER_TRIGGER).load()
     writer = frame.writeStream.format("faulty-pulsar").options(**there, topic=f"{topic}-copy")
-    writer = writer.options(**{"guarantee": "exactly-once", "admin.url": admin_url})
+    if delivery == "transaction":
+        writer = writer.option("delivery", delivery)
+    else:
+        writer = writer.options(**{"guarantee": "exactly-once", "admin.url": admin_url})
     writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
     query = writer.trigger(availableNow=True).start()
     while not query.recentProgress and not query.awaitTermination(0.1):

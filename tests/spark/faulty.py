@@ -15,6 +15,7 @@ from pathlib import Path
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.source import PulsarDataSource
 from magnetar.spark.stream_reader import StreamReader
+from magnetar.spark.transactional_writer import TransactionalStreamWriter
 from magnetar.spark.write_options import WriteOptions
 from magnetar.spark.writer import StreamWriter
 
@@ -27,6 +28,8 @@ STEPS = (
     "before-commit",
     "committed",  # Of the sink: the commit log does not say so yet.
 )
+STEPS_OF_TRANSACTIONS = (*STEPS[:-1], "begun", "sent", STEPS[-1])
+"""Its transaction has begun; all rows are sent in it."""
 FOREVER_S = 3600
 
 
@@ -87,7 +90,8 @@ class FaultySource(PulsarDataSource):
 
     def streamWriter(self, schema, overwrite):
         options = WriteOptions.parse(self._ours, streaming=True)
-        return FaultyWriter(options, schema, Faults(self.options["faults"]))
+        kind = FaultyTransactionalWriter if options.in_transaction else FaultyWriter
+        return kind(options, schema, Faults(self.options["faults"]))
 
 
 class FaultyReader(StreamReader):
@@ -104,7 +108,9 @@ class FaultyReader(StreamReader):
         return super().partitions(start, end)
 
 
-class FaultyWriter(StreamWriter):
+class FaultyWrites:
+    """What both writers have in common."""
+
     def __init__(self, options, schema, faults):
         super().__init__(options, schema)
         self._faults = faults
@@ -125,3 +131,14 @@ class FaultyWriter(StreamWriter):
         self._faults.reach("before-commit")
         super().commit(messages, batchId)
         self._faults.reach("committed")
+
+
+class FaultyWriter(FaultyWrites, StreamWriter):
+    pass
+
+
+class FaultyTransactionalWriter(FaultyWrites, TransactionalStreamWriter):
+    def _send_in(self, *arguments):
+        self._faults.reach("begun")
+        super()._send_in(*arguments)
+        self._faults.reach("sent")

@@ -15,13 +15,14 @@ import time
 from pathlib import Path
 
 import pytest
-from spark.faulty import STEPS, Faults
+from spark.faulty import STEPS, STEPS_OF_TRANSACTIONS, Faults
 from support.topics import create_partitioned_topic
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.spark.transactional_writer import TRANSACTION_S
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("SINK_KILLS", "0"))
@@ -29,11 +30,13 @@ MESSAGES = int(os.environ.get("SINK_MESSAGES", "1000000"))
 SEED = int(os.environ.get("SINK_SEED", "1"))
 SETTINGS = {
     "brokerDeduplicationEnabled": True,
+    "transactionCoordinatorEnabled": True,
     "defaultRetentionTimeInMinutes": -1,
     "defaultRetentionSizeInMB": -1,
 }
 TOPIC = "persistent://public/default/numbers"
 KEYS = 100
+END = b"end"
 RUN_MAX_S = 300
 VICTIMS = ("broker", "worker", "driver")
 
@@ -44,10 +47,10 @@ class Copying:
     It may have ended before that.
     """
 
-    def __init__(self, broker, folder, log, *, under_way=True):
+    def __init__(self, broker, folder, log, delivery, *, under_way=True):
         program = [sys.executable, str(Path(__file__).with_name("copying.py"))]
         self._process = subprocess.Popen(
-            [*program, broker.service_url, broker.web_url, TOPIC, str(folder)],
+            [*program, broker.service_url, broker.web_url, TOPIC, str(folder), delivery],
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
@@ -105,10 +108,13 @@ def reconcile(client):
     disordered = 0
     for index in range(client.partitions(f"{TOPIC}-copy")):
         name = f"{TOPIC}-copy-partition-{index}"
+        with client.create_producer(name) as producer:
+            end = producer.send(END)  # It is seen when no transaction before it is open.
         with client.create_reader(name, EARLIEST_MESSAGE) as reader:
-            while reader.has_message_available():
-                for message in reader.receive_many(10_000, 10.0):
-                    number = int(message.data)
+            messages = [None]
+            while messages[-1] is None or messages[-1].message_id != end:
+                messages = reader.receive_many(10_000, 2 * TRANSACTION_S)
+                for number in (int(each.data) for each in messages if each.data != END):
                     times[number] += 1
                     disordered += number < last[number % KEYS]
                     last[number % KEYS] = number
@@ -134,16 +140,17 @@ def campaign(tmp_path):
     assert (lost, again, disordered) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("delivery", ["direct", "transaction"])
 @pytest.mark.timeout(0)  # It has a limit of its own.
 @pytest.mark.skipif(not KILLS, reason="set SINK_KILLS, or run make sink")
-def test_nothing_is_lost_or_written_twice_whatever_is_killed_at_any_time(tmp_path):
+def test_nothing_is_lost_or_written_twice_whatever_is_killed_at_any_time(tmp_path, delivery):
     chance = random.Random(SEED)
     begun = time.monotonic()
     with campaign(tmp_path) as (broker, killed), (tmp_path / "copying.log").open("wb") as log:
         done = False
         while not done:
             assert time.monotonic() - begun < RUN_MAX_S + 60 * KILLS
-            copying = Copying(broker, tmp_path, log)
+            copying = Copying(broker, tmp_path, log, delivery)
             try:
                 wait_s = chance.uniform(0.0, 5.0) if len(killed) < KILLS else RUN_MAX_S
                 done = copying.ends_within(wait_s)
@@ -162,18 +169,22 @@ def test_nothing_is_lost_or_written_twice_whatever_is_killed_at_any_time(tmp_pat
                 copying.end()
 
 
+@pytest.mark.parametrize("delivery", ["direct", "transaction"])
 @pytest.mark.timeout(0)  # It has a limit of its own.
 @pytest.mark.skipif(not KILLS, reason="set SINK_KILLS, or run make sink")
-def test_nothing_is_lost_or_written_twice_whoever_is_killed_between_any_two_steps(tmp_path):
+def test_nothing_is_lost_or_written_twice_whoever_is_killed_between_any_two_steps(
+    tmp_path, delivery
+):
     faults = Faults(tmp_path)
-    asked = [(step, who) for who in ("broker", "worker", "driver") for step in STEPS]
+    steps = STEPS_OF_TRANSACTIONS if delivery == "transaction" else STEPS
+    asked = [(step, who) for who in ("broker", "worker", "driver") for step in steps]
     begun = time.monotonic()
     with campaign(tmp_path) as (broker, killed), (tmp_path / "copying.log").open("wb") as log:
         faults.ask(*asked)
         faults.tell("broker", broker.pid)
         done = False
         while not done:
-            copying = Copying(broker, tmp_path, log, under_way=False)
+            copying = Copying(broker, tmp_path, log, delivery, under_way=False)
             try:
                 while not (done := copying.ends_within(0.1)) and copying.running:
                     assert time.monotonic() - begun < RUN_MAX_S + 60 * len(asked)

@@ -102,6 +102,17 @@ def test_a_stream_is_written_once_whatever_fails(client, copy, topic, tmp_path, 
     assert_once_and_in_order(client, topic)
 
 
+@pytest.mark.parametrize("fault", [("sent", "raises"), ("committed", "worker")], ids=".".join)
+def test_a_transaction_is_written_once_whatever_fails(client, copy, topic, tmp_path, fault):
+    faults = Faults(tmp_path)
+    faults.ask(fault)
+    with pytest.raises(StreamingQueryException):
+        copy(guarantee="at-least-once", delivery="transaction")
+    assert not faults.left
+    copy(guarantee="at-least-once", delivery="transaction")
+    assert_once_and_in_order(client, topic)
+
+
 def assert_once_and_in_order(client, topic):
     found = received(client, f"{topic}-copy")
     assert sorted(found) == list(range(COUNT))

@@ -1,6 +1,8 @@
 """``delivery=transaction``: a write or micro-batch is there once and as a whole, or not at all."""
 
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pyspark.errors import PySparkException
@@ -56,6 +58,32 @@ def test_a_write_with_a_name_is_there_once(spark, client, write, topic):
     assert visible(client, topic) == sorted(b"%d" % n for n in range(10))
     write(numbers(spark, 1), **{**named, "txnVersion": "8"})
     assert len(visible(client, topic)) == 11
+
+
+def test_a_write_waits_for_its_first_try_that_is_still_being_committed(
+    spark, broker, client, write, topic
+):
+    commits = f"{topic}-spark-app"
+    marked = threading.Event()
+
+    def commit_when_marked():
+        path = f"{commits.replace('://', '/')}/stats"
+        with client.create_producer(commits) as producer, client.transaction() as first_try:
+            producer.send(b"7", txn=first_try)
+            begun.set()
+            while ask(broker, "GET", path)["msgInCounter"] < 2:
+                assert not written.wait(0.05), "the write did not wait"
+            marked.set()
+
+    begun, written = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(commit_when_marked)
+        assert begun.wait(60)
+        write(numbers(spark, 10), txnAppId="app", txnVersion="7")
+        assert marked.is_set()
+        written.set()
+        other.result(60)
+    assert visible(client, topic) == []
 
 
 def test_a_micro_batch_that_is_run_again_is_there_once(spark, broker, client, topic, tmp_path):

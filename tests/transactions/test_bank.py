@@ -1,7 +1,8 @@
 """A bank whose broker and workers are killed while they transfer money.
 
 Every transfer is done once: one message takes the amount from an account, one gives it to another,
-mostly on another topic. ``MAGNETAR_BANK_S`` says for how many seconds there are kills. Against
+mostly on another topic. ``make bank`` runs it for minutes, with BANK_WORKERS of our client, and of
+the Java client where it was fetched; BANK_S says for how many seconds there are kills. Against
 Apache Pulsar only workers are killed.
 """
 
@@ -19,14 +20,19 @@ from support.apache_pulsar import WITH_PULSAR
 from transactions.bank import TOPICS
 from transactions.enabled import SETTINGS
 
+from bench import other_clients
 from magnetar import EARLIEST_MESSAGE, Client, InitialPosition
 from magnetar.errors import MagnetarError
 from magnetar.testing.processes import BrokerProcess
 
-KILLS_S = float(os.environ.get("MAGNETAR_BANK_S", "8"))
-ACCOUNTS, WORKERS = 200, 4
+KILLS_S = float(os.environ.get("BANK_S", "8"))
+WORKERS = int(os.environ.get("BANK_WORKERS", "4"))
+LANGUAGES = ["python", "java"] if "BANK_S" in os.environ else ["python"]
+ACCOUNTS = 200
+THREADS = 5  # Of Java: so many workers are in one process.
+PAUSE_S = {"python": 0.3, "java": 2.0}  # Between two kills: who was started has to get to work.
 TRANSFERS_AT_ONCE = 40
-DONE_WITHIN_S = 60
+DONE_WITHIN_S = 60 + KILLS_S
 AUDIT_REST_S = 0.1  # Between two topics: whoever reads them all the time does nothing else.
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(KILLS_S + DONE_WITHIN_S + 60)]
@@ -35,9 +41,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(KILLS_S + DONE_WITHIN_S + 6
 class Worker:
     """A process that does transfers; ``log`` has what it could not do."""
 
-    def __init__(self, service_url, prefix, log):
-        self._command = [sys.executable, Path(__file__).with_name("bank.py"), service_url, prefix]
-        self._log = log
+    def __init__(self, command, log):
+        self._command, self._log = command, log
         self.start()
 
     def start(self):
@@ -47,6 +52,15 @@ class Worker:
     def kill(self):
         self._process.kill()
         self._process.wait()
+
+
+def commands(language, service_url, prefix):
+    """The command of each process of workers. Raises Missing."""
+    if language == "python":
+        command = [sys.executable, Path(__file__).with_name("bank.py"), service_url, prefix]
+        return [command] * WORKERS
+    program = other_clients.java(Path(__file__).with_name("Bank.java"))
+    return [[*program, service_url, prefix, str(THREADS)]] * (WORKERS // THREADS)
 
 
 def transfers_of(chance):
@@ -75,21 +89,25 @@ def check(changes, transfers):
             assert taken == given, f"transfer {name} is visible by half"
 
 
-async def kill_some(workers, broker, chance, hand_out):
-    """Kill somebody every now and then, soon after there is something to do."""
+async def kill_some(workers, broker, chance, hand_out, pause_s):
+    """Kill somebody every now and then, soon after there is something to do; how often each was."""
     loop = asyncio.get_running_loop()
     end = loop.time() + KILLS_S
+    killed = Counter()
     while loop.time() < end:
-        await asyncio.sleep(0.3)  # Whoever was started imports.
+        await asyncio.sleep(pause_s)
         await hand_out()
         await asyncio.sleep(0.1 * chance.random())  # A kill is to come at any moment.
         if broker is not None and chance.random() < 0.3:
+            killed["broker"] += 1
             broker.kill()
             await asyncio.to_thread(broker.start)
         else:
+            killed["workers"] += 1
             worker = chance.choice(workers)
             worker.kill()
             worker.start()
+    return killed
 
 
 async def done(client, topics, wanted):
@@ -115,17 +133,21 @@ async def audit(client, topics, transfers):
                 await asyncio.sleep(AUDIT_REST_S)
 
 
-async def test_every_transfer_is_done_once(request, tmp_path):
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_every_transfer_is_done_once(request, tmp_path, language):
     chance = random.Random(22)
-    if WITH_PULSAR:
-        service, broker = request.getfixturevalue("broker"), None
-        await bank(service.service_url, broker, chance, tmp_path)
-    else:
-        with BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker:
-            await bank(broker.service_url, broker, chance, tmp_path)
+    try:
+        if WITH_PULSAR:
+            service, broker = request.getfixturevalue("broker"), None
+            await bank(language, service.service_url, broker, chance, tmp_path)
+        else:
+            with BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker:
+                await bank(language, broker.service_url, broker, chance, tmp_path)
+    except other_clients.Missing as error:
+        pytest.skip(str(error))
 
 
-async def bank(service_url, broker, chance, tmp_path):
+async def bank(language, service_url, broker, chance, tmp_path):
     prefix = f"persistent://public/default/bank-{chance.getrandbits(32):x}-{os.getpid()}"
     orders, transfers = transfers_of(chance), []
     async with Client(service_url, operation_timeout_s=60, backoff_max_s=0.5) as client:
@@ -142,10 +164,13 @@ async def bank(service_url, broker, chance, tmp_path):
             transfers.extend(tuple(map(int, text.split(":"))) for text in texts)
             await producer.send_many([text.encode() for text in texts])
 
-        workers = [Worker(service_url, prefix, tmp_path / f"{n}.log") for n in range(WORKERS)]
+        workers = [
+            Worker(command, tmp_path / f"{number}.log")
+            for number, command in enumerate(commands(language, service_url, prefix))
+        ]
         auditing = asyncio.ensure_future(audit(client, topics, transfers))
         try:
-            await kill_some(workers, broker, chance, hand_out)
+            killed = await kill_some(workers, broker, chance, hand_out, PAUSE_S[language])
             await asyncio.wait_for(done(client, topics, 2 * len(transfers)), DONE_WITHIN_S)
             assert not auditing.done(), auditing.exception()
         finally:
@@ -164,3 +189,4 @@ async def bank(service_url, broker, chance, tmp_path):
         expected[giver] -= amount
         expected[taker] += amount
     assert balances == expected
+    print(f"\n{language}: {len(transfers)} transfers, each once; killed {dict(killed)}")

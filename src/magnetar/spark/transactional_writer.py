@@ -8,6 +8,10 @@ That it was written is said in the same transaction, to a topic of the query bes
 written to, ``<topic>-spark-<query>``: an exclusive subscription there, ``commits``, holds the
 number of the last micro-batch. Spark runs a micro-batch again whose end it has not noted; its
 commit finds the number and sends nothing. Who has the subscription is the only one who writes.
+
+A driver that was killed may have left a transaction that is still open, or is being committed, and
+hides its number. So one that begins sends a mark to that topic and reads up to it: nobody sees the
+mark before all transactions that have a message before it have ended.
 """
 # ruff: noqa: N803 - the names are Spark's.
 
@@ -24,6 +28,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from magnetar.client import blocking
 from magnetar.clock import SystemClock
+from magnetar.client.message import Message
 from magnetar.errors import ConsumerBusy, InvalidValue, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -85,20 +90,27 @@ class _TransactionalWriter(RowWriter):
                 self._send_in(client, txn, ready)
             return
         topic = self._commits_topic(write.app_id)
-        with self._alone(client, topic) as consumer:
-            commits = []
-            while consumer.has_message_available():
-                commits += consumer.receive_many(timeout_s=self._options.timeout_s)
-            if any(int(commit.data) >= write.version for commit in commits):
+        with (
+            self._alone(client, topic) as consumer,
+            client.create_producer(topic) as producer,
+        ):
+            commits = self._committed(consumer, producer)
+            if any(int(commit.data) >= write.version for commit in commits if commit.data):
                 return
-            with (
-                client.create_producer(topic) as producer,
-                client.transaction(TRANSACTION_S) as txn,
-            ):
+            with client.transaction(TRANSACTION_S) as txn:
                 self._send_in(client, txn, ready)
                 producer.send(b"%d" % write.version, txn=txn)
-                if commits:
-                    consumer.acknowledge(commits, txn=txn)
+                consumer.acknowledge(commits, txn=txn)
+
+    def _committed(
+        self, consumer: blocking.Consumer[bytes], producer: blocking.Producer[bytes]
+    ) -> list[Message[bytes]]:
+        """What was committed before, and marks, which have no data. Raises TimedOut."""
+        mark = producer.send(b"")
+        found: list[Message[bytes]] = []
+        while not found or found[-1].message_id != mark:
+            found += consumer.receive_many(timeout_s=TRANSACTION_S + self._options.timeout_s)
+        return found
 
     def _alone(self, client: blocking.Client, topic: str) -> blocking.Consumer[bytes]:
         """Wait for a driver that was killed to go. Raises ConsumerBusy where one goes on."""
