@@ -27,8 +27,8 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from magnetar.client import blocking
-from magnetar.clock import SystemClock
 from magnetar.client.message import Message
+from magnetar.clock import SystemClock
 from magnetar.errors import ConsumerBusy, InvalidValue, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
