@@ -14,9 +14,19 @@ _FRAME_BYTES: Final = 10
 """Of an entry, what Pulsar counts with a batch: magic number, checksum and size of the metadata."""
 
 
-def headers(position: Position, entry: bytes) -> dict[str, str]:
-    """Everything that the metadata of an entry has. Raises CorruptEntry."""
-    named = _named(position, metadata.parse(entry), metadata.peek(entry), len(entry))
+def headers(
+    position: Position, entry: bytes, *, aborted: bool = False, uncommitted: bool = False
+) -> dict[str, str]:
+    """Everything that the metadata of an entry has, and whether readers get it.
+
+    ``aborted``: it is of a transaction that was; ``uncommitted``: it lies behind the first message
+    of one that is open. Raises CorruptEntry.
+    """
+    seen = metadata.peek(entry)
+    named = _named(position, metadata.parse(entry), seen, len(entry))
+    named["txn-uncommitted"] = _flag(uncommitted)
+    if seen.transaction is not None:
+        named["txn-aborted"] = _flag(aborted)
     return {f"X-Pulsar-{name}": _safe(value) for name, value in named.items() if value is not None}
 
 
@@ -43,7 +53,6 @@ def _named(
         "producer-name": found.producer_name,
         "sequence-id": str(found.sequence_id),
         "Is-Encrypted": _flag(found.encryption is not None),
-        "txn-uncommitted": _flag(False),
         "event-time": _time(found.event_time_ms),
         "deliver-at-time": _time(seen.deliver_at_ms),
         "partition-key": found.key,

@@ -1,6 +1,7 @@
 """The verbs that show stored messages: the headers of an answer, and the messages of its entry."""
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -19,21 +20,26 @@ _NO_MORE: Final = "Message not found"
 
 def one_message(call: Call) -> list[dict[str, Any]]:
     """The messages of one entry."""
-    return list(_messages(call.ask()))
+    answer = call.ask()
+    return list(_messages(_shown(answer), answer.body))
 
 
 def peek(call: Call) -> list[dict[str, Any]]:
-    """The next messages of a subscription, entry by entry, as many as there are."""
+    """The next messages of a subscription, entry by entry, as many as consumers may get."""
     found: list[dict[str, Any]] = []
     wanted = call.given.get("count") or 1
-    for number in range(1, wanted + 1):
+    for number in count(1):
         try:
             answer = Call(call.verb, {**call.given, "count": number}, call.api).ask()
         except NotFound as error:
             if number == 1 and not str(error).startswith(_NO_MORE):
                 raise
             break
-        found += _messages(answer)
+        shown = _shown(answer)
+        if shown.get("txn-uncommitted") == "true":
+            break
+        if "marker-type" not in shown and shown.get("txn-aborted") != "true":
+            found += _messages(shown, answer.body)
         if len(found) >= wanted:
             break
     if not found:
@@ -42,20 +48,24 @@ def peek(call: Call) -> list[dict[str, Any]]:
     return found[:wanted]
 
 
-def _messages(answer: "AdminAnswer") -> Iterator[dict[str, Any]]:
+def _shown(answer: "AdminAnswer") -> dict[str, str]:
+    """What the headers say of an entry, by Pulsar's names in small letters."""
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    shown = {
+    return {
         name.removeprefix(_HEADER): value
         for name, value in headers.items()
         if name.startswith(_HEADER)
     }
-    count = int(shown.get("num-batch-message", 1))
+
+
+def _messages(shown: Mapping[str, str], body: bytes) -> Iterator[dict[str, Any]]:
     if "num-batch-message" not in shown:
-        yield {**_about(shown), "data": _text(answer.body)}
+        yield {**_about(shown), "data": _text(body)}
         return
     from magnetar.message.batch import parse_single, unpack  # noqa: PLC0415 - it needs protobuf
 
-    for number, (head, data) in enumerate(zip(*unpack(answer.body, count), strict=True)):
+    messages = unpack(body, int(shown["num-batch-message"]))
+    for number, (head, data) in enumerate(zip(*messages, strict=True)):
         single = parse_single(head)
         about = _about(shown)
         about["messageId"] = f"{about['messageId']}:{number}"

@@ -4,7 +4,7 @@ from golden.admin.groups.shared import NO_SYSTEM_TOPICS, NOT_OURS, listen
 
 RECORDS = "records of ours are of other sizes, and their ledgers have no other metadata"
 SNAPSHOTS = "a topic has a log of snapshots of its own, once one is worth while"
-HIDDEN = "what is not committed is shown to nobody"
+SIZE = "our client says an uncompressed size of what it compresses only"
 WAITS = "a subscription that waits for the end of a transaction waits as for any message"
 TOPIC = "persistent://golden/txn/t"
 TIMEOUT_S = 300
@@ -49,7 +49,7 @@ DIFFERENCES = {
     "coordInternal": RECORDS,
     "bufferInternal": SNAPSHOTS,
     "topic_internalStats_open": WAITS,
-    "peek_open": HIDDEN,
+    "peek_open": SIZE,
     "abort_again": NOT_OURS,
     "abort_unknown": NOT_OURS,
     "topics_txn": NO_SYSTEM_TOPICS,

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from magnetar import Client
+from magnetar.client import blocking
 from magnetar.errors import MagnetarError, Refused
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.admin.command import admin
@@ -70,3 +71,22 @@ def test_there_are_more_coordinators_and_never_fewer(broker):
     assert [each["id"] for each in asked(broker, "transactions coordinators-list")] == [0, 1]
     with pytest.raises(Refused, match="should be more than the current number"):
         asked(broker, "transactions scale-transactionCoordinators -r 1")
+
+
+def test_a_peek_shows_what_consumers_get(broker):
+    with (
+        blocking.Client(broker.service_url) as client,
+        client.subscribe("peeked", "s"),
+        client.create_producer("peeked") as producer,
+    ):
+        with client.transaction() as txn:
+            producer.send(b"committed", txn=txn)
+        with client.transaction() as txn:
+            producer.send(b"aborted", txn=txn)
+            txn.abort()
+        producer.send(b"plain")
+        with client.transaction() as txn:
+            producer.send(b"open", txn=txn)
+            for count, expected in ((1, ["committed"]), (9, ["committed", "plain"])):
+                found = asked(broker, f"topics peek-messages peeked -s s -n {count}")
+                assert [one["data"] for one in found] == expected

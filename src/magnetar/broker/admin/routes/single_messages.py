@@ -1,4 +1,7 @@
-"""Single messages: by their ids, by their places in a topic or a backlog, by time."""
+"""Single messages: by their ids, by their places in a topic or a backlog, by time.
+
+As in Pulsar those of transactions are among them, committed or not: the headers say which it is.
+"""
 
 from functools import partial
 from typing import Final
@@ -51,8 +54,8 @@ async def examine(admin: TopicServices, request: Request, topic: StoredTopic) ->
     if not log.entry_count:
         raise Rejection(412, "Could not examine messages due to the total message is zero")
     first = request.query.get("initialPosition") == "earliest"
-    position = log.entry_at(number - 1) if first else log.back(log.end, number)
-    return await _message(admin, request, log, position)
+    index = number - 1 if first else log.entry_count - number
+    return await _message(admin, request, log, log.entry_at(index))
 
 
 async def id_at_time(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
@@ -73,14 +76,16 @@ def message_id(position: Position, partition: int, batch_index: int = -1) -> dic
 
 
 async def _message(admin: TopicServices, request: Request, log: TopicLog, at: Position) -> Reply:
-    run = await log.read(at, 1, 1)
-    if run is None or run.first != at:
+    entry = await log.entry(at)
+    if entry is None:
         raise Rejection(404, "Message id not found: it was deleted meanwhile")
     # Pulsar's type is what the client asks for, whatever the message is.
     kind = OCTETS if request.accepts(OCTETS) and not request.accepts(JSON) else JSON
-    entry, size_max = run.data[0], admin.message_size_max
-    body = message_headers.payload(entry, size_max=size_max)
-    return Reply(200, body, kind, message_headers.headers(at, entry))
+    body = message_headers.payload(entry, size_max=admin.message_size_max)
+    headers = message_headers.headers(
+        at, entry, aborted=log.is_aborted(at), uncommitted=at > log.last_visible
+    )
+    return Reply(200, body, kind, headers)
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"

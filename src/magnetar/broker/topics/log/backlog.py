@@ -35,10 +35,14 @@ async def count_backlog(
     time_s_max: float,
     clock: Clock,
 ) -> BacklogCount:
-    """Count from ``start`` on, or from the mark. Raises what ``ManagedLedger.read`` raises."""
+    """Count from ``start`` on, or from the mark. Raises what ``ManagedLedger.read`` raises.
+
+    As in Pulsar all entries count, as they do in ``Cursor.backlog``: also markers, those of aborted
+    transactions, and what is not committed yet.
+    """
     found, until = BacklogCount(), clock.now() + time_s_max
     position = ledger.next_position(cursor.mark) if start is None else start
-    while position <= ledger.last_visible:
+    while position <= ledger.last_position:
         if found.entries >= entries_max or clock.now() >= until:
             found.aborted = True
             break
@@ -46,8 +50,6 @@ async def count_backlog(
         run = await ledger.read(position, wanted, _READ_BYTES)
         if run is None:
             break
-        if run.last > ledger.last_visible:
-            run = run.part(0, ledger.last_visible.entry_id + 1 - run.first_entry_id)
         position = ledger.next_position(run.last)
         ids = cursor.acks.missing(
             run.ledger_id, list(range(run.first_entry_id, run.last_entry_id + 1))

@@ -19,13 +19,15 @@ async def expire(
 ) -> int:
     """Acknowledge what was published before a time, in ms; return how many entries.
 
-    Messages are taken to be in the order of their publish times. Raises what the stores raise.
+    Messages are taken to be in the order of their publish times. What readers do not see yet is
+    left, since it may be committed. Raises what the stores raise.
     """
     oldest_ms = await log_positions.publish_time_behind(ledger, subscription.mark)
     if not 0 <= oldest_ms < before_ms:
         return 0
     first_kept = await log_positions.position_at(ledger, before_ms)
-    return subscription.expire(ledger.layout.previous_position(first_kept))
+    last = ledger.layout.previous_position(first_kept)
+    return subscription.expire(min(last, ledger.last_visible))
 
 
 async def exceeded_quota(
@@ -90,4 +92,5 @@ async def evict(
             await expire(ledger, each, now_ms - quota.limit_time_s * 1000)
         elif each.cursor.backlog_bytes >= quota.limit_bytes:
             left = int(quota.limit_bytes * LEFT_BY_EVICTION)
-            each.expire(log_positions.position_before_last(ledger, each.mark, left))
+            last = log_positions.position_before_last(ledger, each.mark, left)
+            each.expire(min(last, ledger.last_visible))

@@ -76,6 +76,16 @@ class TopicLog:
             position = self.ledger.next_position(run.last)
         return None
 
+    async def entry(self, position: Position) -> bytes | None:
+        """What is stored at a position, of whatever transaction; None where there is nothing."""
+        run = await self.ledger.read_uncached(position, 1, 1)
+        return run.data[0] if run is not None and run.first == position else None
+
+    def is_aborted(self, position: Position) -> bool:
+        """Whether an entry is of a transaction that was aborted."""
+        transactions = self.transactions
+        return transactions is not None and transactions.first_aborted(position) is not None
+
     async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).
 
