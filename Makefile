@@ -61,8 +61,8 @@ two-brokers: $(READY)  ## two brokers whose bundles move and are lost at random:
 	@seed=$${TWO_BROKERS:-$$(date +%s)}; echo "TWO_BROKERS=$$seed"; \
 		TWO_BROKERS=$$seed $(PY) -m pytest -n 2 tests/client $(ARGS)
 
-bank: $(READY)   ## transfers in transactions, ours and Java's, with kills for twice 5 minutes; 12 minutes
-	BANK_S=$${BANK_S:-300} BANK_WORKERS=20 $(PY) -m pytest -s tests/transactions/test_bank.py $(ARGS)
+bank: $(READY)   ## transfers in transactions, ours and Java's, with kills for twice BANK_MINUTES (5)
+	BANK_MINUTES=$${BANK_MINUTES:-5} $(PY) -m pytest -n 0 -s tests/transactions/test_bank.py $(ARGS)
 
 functions: $(READY)  ## nine kills of a function that counts, five of the worker of others; some minutes
 	FUNCTION_KILLS=9 WORKER_KILLS=5 $(PY) -m pytest -s tests/spark/test_function_campaign.py tests/functions $(ARGS)

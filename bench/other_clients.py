@@ -29,10 +29,19 @@ def fetch_java() -> Path:
     return fetched(_NAME, _POM, jars_min=JARS_MIN, size="48 MB", pulsar_version=VERSION)
 
 
-def java(source: Path) -> list[str]:
-    """The command that runs a Java program of one file. Raises Missing where nothing is fetched."""
+def java(source: Path, *, compiled: Path | None = None) -> list[str]:
+    """The command that runs a Java program of one file. Raises Missing where nothing is fetched.
+
+    One that is started often is compiled once, into the folder ``compiled``.
+    """
     jars = cached(_NAME, jars_min=JARS_MIN, remedy=REMEDY)
-    return ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", str(source)]
+    command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp"]
+    if compiled is None:
+        return [*command, f"{jars}/*", str(source)]
+    if shutil.which("javac") is None:
+        raise Missing("there is no javac: apt-get install openjdk-17-jdk-headless")
+    subprocess.run(["javac", "-cp", f"{jars}/*", "-d", str(compiled), str(source)], check=True)
+    return [*command, f"{compiled}:{jars}/*", source.stem]
 
 
 def go(folder: Path, program: Path, *, fetch: bool = False) -> list[str]:
