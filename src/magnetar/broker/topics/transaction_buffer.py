@@ -85,15 +85,19 @@ class TransactionBuffer:
         self.open[transaction] = found
         self.ends.begin(transaction)
 
-    def end(self, transaction: TxnId, *, commit: bool) -> Sequence[Entries]:
-        """A transaction has ended. Return the entries that are aborted now."""
+    def end(self, transaction: TxnId, marker: Position, *, commit: bool) -> Sequence[Entries]:
+        """A transaction has ended. Return the entries that are aborted now.
+
+        Its marker is one of them, so that transactions that lie side by side are one range.
+        """
         found = self.open.pop(transaction, None)
         self.ends.end(transaction)
         if commit:
             self.committed_count += 1
             return ()
         self.aborted_count += 1
-        entries = () if found is None else found.entries
+        entries = [] if found is None else found.entries
+        entries.append((*marker, marker.entry_id))
         self.abort(entries)
         return entries
 

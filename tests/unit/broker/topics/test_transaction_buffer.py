@@ -27,14 +27,16 @@ def test_the_oldest_transaction_is_the_one_whose_first_entry_comes_first():
     transaction, its = buffer.oldest
     assert (transaction, its.first, its.producer, its.since_ms) == (TWO, Position(0, 3), "p", 5)
     assert its.entries == [(0, 3, 4), (0, 6, 9), (1, 0, 0)]
-    assert buffer.end(TWO, commit=True) == ()
+    assert buffer.end(TWO, Position(1, 1), commit=True) == ()
     assert buffer.oldest[0] == ONE
 
 
 def test_what_was_aborted_is_known_until_it_is_trimmed():
     buffer = TransactionBuffer()
     stored(buffer, ONE, (0, 3, 4), (0, 6, 6), (2, 0, 1))
-    assert buffer.end(ONE, commit=False) == [(0, 3, 4), (0, 6, 6), (2, 0, 1)]
+    ended = buffer.end(ONE, Position(2, 2), commit=False)
+    assert ended == [(0, 3, 4), (0, 6, 6), (2, 0, 1), (2, 2, 2)]
+    assert buffer.first_aborted(Position(2, 2)) == Position(2, 0)
     assert [n for n in range(9) if buffer.first_aborted(Position(0, n))] == [3, 4, 6]
     buffer.forget(Position(0, 4))
     assert [n for n in range(9) if buffer.first_aborted(Position(0, n))] == [6]
@@ -68,5 +70,5 @@ def test_a_transaction_has_ended_when_it_did_or_lies_below_the_watermark(monkeyp
     assert buffer.has_ended(TWO)
     assert not buffer.has_ended(TxnId(7, 1))
     for number in (10, 11, 12):
-        buffer.end(TxnId(7, number), commit=True)
+        buffer.end(TxnId(7, number), Position(0, number), commit=True)
     assert [n for n in (10, 11, 12) if buffer.has_ended(TxnId(7, n))] == [11, 12]

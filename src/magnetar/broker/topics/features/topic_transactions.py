@@ -154,7 +154,8 @@ class TopicTransactions:
             if run.transaction is not None and count:
                 transaction = TxnId(*run.transaction)
                 if isinstance(appender, Marker):
-                    self._ended(transaction, commit=appender.commit)
+                    marker = Position(ledger_id, entry_id)
+                    self._ended(transaction, marker, commit=appender.commit)
                 else:
                     assert isinstance(appender, Producer), "what else publishes in a transaction"
                     self._under_way.discard(transaction)
@@ -216,10 +217,10 @@ class TopicTransactions:
             self._ending[transaction] = marker
         return marker
 
-    def _ended(self, transaction: TxnId, *, commit: bool) -> None:
+    def _ended(self, transaction: TxnId, marker: Position, *, commit: bool) -> None:
         self._ending.pop(transaction, None)
         self._under_way.discard(transaction)  # Of which all were duplicates.
-        self._newly_aborted += self.buffer.end(transaction, commit=commit)
+        self._newly_aborted += self.buffer.end(transaction, marker, commit=commit)
 
     def _show(self) -> None:
         """Let readers see everything before the oldest open transaction."""
@@ -237,7 +238,8 @@ class TopicTransactions:
             return
         seen, transaction = metadata.peek(entry), TxnId(*named)
         if seen.marker_type is not None:
-            self._ended(transaction, commit=seen.marker_type == markers.MarkerType.TXN_COMMIT)
+            commit = seen.marker_type == markers.MarkerType.TXN_COMMIT
+            self._ended(transaction, position, commit=commit)
         else:
             self.buffer.stored(
                 transaction,

@@ -62,7 +62,7 @@ class TransactionSnapshots:
     ) -> None:
         """Write a snapshot as of now; ``aborted`` is new in it. Raises what the stores raise."""
         whole = self._count >= WHOLE_EVERY + _stretches(buffer) // ENTRIES_MAX * 2
-        new = list(_all_of(buffer)) if whole else list(aborted)
+        new = list(_all_of(buffer)) if whole else _joined(aborted)
         last = {
             "upto": upto,
             "watermarks": list(buffer.low_watermarks.items()),
@@ -95,6 +95,17 @@ class TransactionSnapshots:
 def _entries(stored: Sequence[int]) -> Entries:
     ledger_id, first, last = stored
     return ledger_id, first, last
+
+
+def _joined(entries: Iterable[Entries]) -> list[Entries]:
+    """The fewest stretches that have these entries."""
+    found: list[Entries] = []
+    for ledger_id, first, last in sorted(entries):
+        if found and found[-1][0] == ledger_id and found[-1][2] + 1 == first:
+            found[-1] = (ledger_id, found[-1][1], last)
+        else:
+            found.append((ledger_id, first, last))
+    return found
 
 
 def _all_of(buffer: TransactionBuffer) -> Iterable[Entries]:

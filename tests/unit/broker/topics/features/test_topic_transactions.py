@@ -169,6 +169,22 @@ async def test_a_crash_forgets_neither_open_nor_aborted_nor_committed_ones(reope
     assert end.got() == ["a", "b", "d", "e"]
 
 
+async def test_transactions_that_were_aborted_side_by_side_are_one_range(reopen, monkeypatch):
+    monkeypatch.setattr(topic_transactions, "SNAPSHOT_ENTRIES", 10)
+    bench = await reopen()
+    for number in range(0, 100, 2):
+        for each in (number, number + 1):
+            await bench.publish(f"{each}", transaction=TxnId(0, each))
+        for each in (number + 1, number):
+            await bench.topic.end_transaction(TxnId(0, each), commit=False)
+    await until_idle()
+    again = await reopen()
+    transactions = again.topic._features.transactions
+    assert transactions._unsaved <= 10
+    assert [len(ranges) for ranges in transactions.buffer.aborted.values()] == [1]
+    assert await again.topic.log.last_message_id() == (EARLIEST, -1)
+
+
 async def test_what_was_published_before_the_first_transaction_is_not_read_again(reopen):
     bench = await reopen()
     await bench.topic.create_subscription("s", EARLIEST)

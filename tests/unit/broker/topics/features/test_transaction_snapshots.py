@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from unit.storage.managed_ledger.logs import Logs
 
@@ -47,6 +49,13 @@ async def test_a_snapshot_tells_all_that_was_known(logs):
     _, again, upto = await opened(logs)
     assert (upto, aborted(again)) == (Position(5, 7), {(5, 1), (5, 2)})
     assert (again.open, again.low_watermarks) == (buffer.open, {3: 17})
+
+
+async def test_stretches_side_by_side_are_written_as_one(logs):
+    snapshots, buffer, _ = await opened(logs)
+    await snapshots.take(buffer, Position(6, 7), [(5, 3, 3), (5, 5, 6), (5, 4, 4), (6, 7, 7)])
+    records = [json.loads(each) async for run in snapshots._records.replay() for each in run.data]
+    assert [record["aborted"] for record in records] == [[[5, 3, 6], [6, 7, 7]]]
 
 
 @pytest.mark.parametrize("crash_every", [1, 3, 1000])
