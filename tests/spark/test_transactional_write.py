@@ -9,7 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from support.admin import ask
 
+from magnetar.errors import ProducerFenced
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.model.producers import ProducerAccessMode
 
 
 @pytest.fixture
@@ -84,6 +86,16 @@ def test_a_write_waits_for_its_first_try_that_is_still_being_committed(
         written.set()
         other.result(60)
     assert visible(client, topic) == []
+
+
+def test_a_driver_that_was_cut_off_is_fenced(spark, client, write, topic):
+    client.create_producer(topic).close()
+    said, alone = f"{topic}-spark-totals", ProducerAccessMode.EXCLUSIVE_WITH_FENCING
+    with client.create_producer(said, access_mode=alone) as cut_off:
+        write(numbers(spark, 5), txnAppId="totals", txnVersion="7")
+        with pytest.raises(ProducerFenced):
+            cut_off.send(b"7")
+    assert len(visible(client, topic)) == 5
 
 
 def test_a_micro_batch_that_is_run_again_is_there_once(spark, broker, client, topic, tmp_path):

@@ -11,7 +11,8 @@ commit finds the number and sends nothing. Who has the subscription is the only 
 
 A driver that was killed may have left a transaction that is still open, or is being committed, and
 hides its number. So one that begins sends a mark to that topic and reads up to it: nobody sees the
-mark before all transactions that have a message before it have ended.
+mark before all transactions that have a message before it have ended. Its producer fences the one
+before: a driver that was only cut off says nothing behind the mark.
 """
 # ruff: noqa: N803 - the names are Spark's.
 
@@ -29,8 +30,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from magnetar.client import blocking
 from magnetar.client.message import Message
 from magnetar.clock import SystemClock
-from magnetar.errors import ConsumerBusy, InvalidValue, NotAllowed
+from magnetar.errors import ConsumerBusy, InvalidValue, NotAllowed, TimedOut
 from magnetar.model.names import TopicName
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.spark.connections import client_for
 from magnetar.spark.one_line import one_line
@@ -92,7 +94,9 @@ class _TransactionalWriter(RowWriter):
         topic = self._commits_topic(write.app_id)
         with (
             self._alone(client, topic) as consumer,
-            client.create_producer(topic) as producer,
+            client.create_producer(
+                topic, access_mode=ProducerAccessMode.EXCLUSIVE_WITH_FENCING
+            ) as producer,
         ):
             commits = self._committed(consumer, producer)
             if any(int(commit.data) >= write.version for commit in commits if commit.data):
@@ -108,8 +112,11 @@ class _TransactionalWriter(RowWriter):
         """What was committed before, and marks, which have no data. Raises TimedOut."""
         mark = producer.send(b"")
         found: list[Message[bytes]] = []
-        while not found or found[-1].message_id != mark:
-            found += consumer.receive_many(timeout_s=TRANSACTION_S + self._options.timeout_s)
+        while all(each.message_id != mark for each in found):
+            received = consumer.receive_many(timeout_s=TRANSACTION_S + self._options.timeout_s)
+            if not received:
+                raise TimedOut("a transaction that an earlier driver began has not ended")
+            found += received
         return found
 
     def _alone(self, client: blocking.Client, topic: str) -> blocking.Consumer[bytes]:
