@@ -113,8 +113,8 @@ class Compaction:
         )
         moves = []
         for place, head, record in records:
-            if self._journal.over_limit:
-                await self._journal.wait_for_capacity()
+            if self._journal.capacity.over_limit:
+                await self._journal.capacity.wait()
             ledger = self._ledgers.get(head.ledger_id)
             if ledger is not None and ledger.place(head.first) == place:
                 move = BlockMove(

@@ -8,7 +8,6 @@ When the disk refuses, everything that was not answered yet fails, the segment i
 the last answer left it, and the next job begins a new one.
 """
 
-import asyncio
 import errno
 import logging
 from collections import deque
@@ -22,6 +21,7 @@ from magnetar.errors import StorageError, WriteFailed
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
+from magnetar.storage.ledger.capacity import Capacity
 from magnetar.storage.workers import InThread, StartWorker
 
 from .disk import Files
@@ -86,8 +86,7 @@ class Journal:
         self._next_ledger_id = next_ledger_id
         self._wake = wake
         self._durability = settings.durability
-        self._pending_bytes_max = settings.pending_bytes_max
-        self._loop = asyncio.get_running_loop()
+        self.capacity = Capacity(settings.pending_bytes_max)
         self._iteration = iteration
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
@@ -101,10 +100,6 @@ class Journal:
         self._submitted: deque[Commit[_Run]] = deque()  # In the order of their answers.
         self._run: _Run | None = None  # The last run of that; the next job joins it.
         self._pieces: list[bytes] = []  # Of the write that belongs to that run.
-        self._pending_bytes = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()  # They wait for capacity, in order.
-        self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
-        self._asked = False  # Invariant: somebody waits, or was admitted.
         thread = TimedLogThread if settings.timed else LogThread
         self._thread: LogThread[_Run] = thread(
             files,
@@ -136,27 +131,6 @@ class Journal:
         """The segment that takes the next record, if it has been begun."""
         return self._active
 
-    @property
-    def over_limit(self) -> bool:
-        """Whether a caller that can wait must ``wait_for_capacity`` first."""
-        return self._pending_bytes >= self._pending_bytes_max or self._asked
-
-    async def wait_for_capacity(self) -> None:
-        """Return when the caller may append one job, at once; callers are admitted in order."""
-        admission = self._loop.create_future()
-        self._waiting.append(admission)
-        self._asked = True
-        self._admit_next()
-        try:
-            await admission
-        finally:
-            if not admission.cancelled():
-                self._admitted -= 1
-            elif admission in self._waiting:
-                self._waiting.remove(admission)
-            self._asked = bool(self._waiting or self._admitted)
-            self._loop.call_soon(self._admit_next)
-
     def append(self, job: Job) -> None:
         """Write a record. Sooner or later the job is told that it landed, or that it failed."""
         size = job.size
@@ -167,7 +141,7 @@ class Journal:
         self._pieces += job.encode(segment.stamp, segment.synced)
         run.jobs.append(job)
         segment.tail += size
-        self._pending_bytes += size
+        self.capacity.take(size)
 
     async def close(self) -> None:
         """Return when everything was answered and the thread has ended."""
@@ -235,14 +209,13 @@ class Journal:
         self.write_error = ""
         self.times = commits[0].times
         for commit in commits:
-            self._pending_bytes -= commit.size
+            self.capacity.give_back(commit.size)
             for run in commit.jobs:
                 self._landed(run)
             if len(commit.steps) > 1:
                 self._wake()
         if self._active is not None and self._segments.wants_spare(self._active):
             self._wake()
-        self._admit_next()
 
     def _note_failure(self, error: Exception) -> None:
         self.write_error = str(error)
@@ -300,10 +273,9 @@ class Journal:
                 self._segments.disk_full = True
             self._abandon()
         runs = [run for commit in commits for run in commit.jobs]
-        self._pending_bytes -= sum(commit.size for commit in commits)
+        self.capacity.give_back(sum(commit.size for commit in commits))
         for run in runs:
             self._fail(run, error)
-        self._admit_next()
 
     def _abandon(self) -> None:
         """Leave every segment that has unanswered records where its last answer was."""
@@ -321,16 +293,6 @@ class Journal:
             self._submit(unsent)  # Its epoch is over, so it comes back as refused.
         _put_nothing_behind(self._submitted)  # They come back as refused, too.
         self._wake()
-
-    def _admit_next(self) -> None:
-        """Admit the caller that waits longest, if there is capacity."""
-        while (
-            self._waiting and not self._admitted and self._pending_bytes < self._pending_bytes_max
-        ):
-            admission = self._waiting.popleft()
-            if not admission.done():
-                self._admitted += 1
-                admission.set_result(None)
 
 
 def _put_nothing_behind(commits: Iterable[Commit[_Run]]) -> None:

@@ -79,10 +79,10 @@ class LocalLedgerWriter(LocalLedgerReader):
 
     @property
     def over_limit(self) -> bool:
-        return self._parts.journal.over_limit
+        return self._parts.journal.capacity.over_limit
 
     async def wait_for_capacity(self) -> None:
-        await self._parts.journal.wait_for_capacity()
+        await self._parts.journal.capacity.wait()
 
     def append(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
         ledger, journal = self._ledger, self._parts.journal

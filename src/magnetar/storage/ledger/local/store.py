@@ -183,8 +183,8 @@ class LocalLedgerStore:
         options: LedgerOptions = AS_THE_STORE_IS_SET,
     ) -> LocalLedgerWriter:
         self._check_open()
-        if self._journal.over_limit:
-            await self._journal.wait_for_capacity()
+        if self._journal.capacity.over_limit:
+            await self._journal.capacity.wait()
             self._check_open()
         ledger = Ledger(self._next_ledger_id)
         self._next_ledger_id += 1
@@ -211,8 +211,8 @@ class LocalLedgerStore:
         """Return when the log took a record, durably. Raises WriteFailed, StorageError."""
         self._check_open()
         await self._look_at_folder()
-        if self._journal.over_limit:
-            await self._journal.wait_for_capacity()
+        if self._journal.capacity.over_limit:
+            await self._journal.capacity.wait()
             self._check_open()
         check = DiskCheck()
         self._journal.append(check)
@@ -220,8 +220,8 @@ class LocalLedgerStore:
 
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()
-        if self._journal.over_limit:
-            await self._journal.wait_for_capacity()
+        if self._journal.capacity.over_limit:
+            await self._journal.capacity.wait()
             self._check_open()
         ledger = self._ledgers.pop(ledger_id, None) or self._half_deleted.get(ledger_id)
         if ledger is None:

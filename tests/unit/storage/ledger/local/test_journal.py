@@ -275,8 +275,8 @@ async def test_who_finds_it_over_its_limit_waits_in_turn(tmp_path):
     order = []
 
     async def append(number):
-        if log.journal.over_limit:
-            await log.journal.wait_for_capacity()
+        if log.journal.capacity.over_limit:
+            await log.journal.capacity.wait()
         order.append(number)
         await log.put(1, b"x" * 400)
 
@@ -288,7 +288,7 @@ async def test_who_finds_it_over_its_limit_waits_in_turn(tmp_path):
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert order == [0, 1, 2, 3, 5, 6, 7, 8, 9]
     assert isinstance(results[4], asyncio.CancelledError)
-    assert not log.journal.over_limit
+    assert not log.journal.capacity.over_limit
     await log.journal.close()
 
 
@@ -296,13 +296,13 @@ async def test_a_turn_that_is_not_taken_goes_to_the_next(tmp_path):
     log = Log(tmp_path, pending_bytes_max=100)
     with log.files.hold_syncs():
         held = log.put(1, b"x" * 400)
-        turns = [asyncio.ensure_future(log.journal.wait_for_capacity()) for _ in range(3)]
+        turns = [asyncio.ensure_future(log.journal.capacity.wait()) for _ in range(3)]
         await asyncio.sleep(0)
         turns[0].cancel()
     await held
     turns[1].cancel()
     await turns[2]
-    assert not log.journal.over_limit
+    assert not log.journal.capacity.over_limit
     await log.journal.close()
 
 
