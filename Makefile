@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients scenarios crash sink bank spark-places two-brokers functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars scenarios crash sink bank spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,9 @@ pulsar-admin: $(READY)  ## Apache Pulsar's own command line against our broker (
 other-clients: $(READY)  ## transactions by the Java and the Go client (Maven and go fetch them)
 	@if $(PY) -m bench.other_clients; then \
 		$(PY) -m pytest tests/compatibility/test_transactions_of_other_clients.py $(ARGS); fi
+
+cluster-jars: $(READY)  ## a real ZooKeeper and real bookies for the tests of clusters (Maven fetches them)
+	@$(PY) -m bench.bookkeeper_cluster
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)

@@ -1,4 +1,4 @@
-"""Turn proto/PulsarApi.proto into src/magnetar/proto."""
+"""Turn the files in proto into src/magnetar/proto."""
 
 import re
 import sys
@@ -9,9 +9,10 @@ from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The file is registered under this path in protobuf's process-wide table of descriptors, where
+# The files are registered under this path in protobuf's process-wide table of descriptors, where
 # the plain name PulsarApi.proto may already be taken by another package.
 VIRTUAL = "magnetar/proto"
+NAMES = ("PulsarApi", "BookKeeper")
 
 
 def main() -> None:
@@ -21,15 +22,16 @@ def main() -> None:
         f"--proto_path={files('grpc_tools') / '_proto'}",
         f"--python_out={ROOT / 'src'}",
         f"--pyi_out={ROOT / 'src'}",
-        f"{VIRTUAL}/PulsarApi.proto",
+        *(f"{VIRTUAL}/{name}.proto" for name in NAMES),
     ]
     if protoc.main(arguments):
-        sys.exit("protoc refused proto/PulsarApi.proto; what it wrote above says where")
-    code = ROOT / "src" / VIRTUAL / "PulsarApi_pb2.py"
-    code.write_text(without_version_check(code.read_text()))
-    stub = code.with_suffix(".pyi")
-    # mypy --strict wants to know what a mapping maps.
-    stub.write_text(stub.read_text().replace("_Mapping]", "_Mapping[str, object]]"))
+        sys.exit("protoc refused a file in proto; what it wrote above says which, and where")
+    for name in NAMES:
+        code = ROOT / "src" / VIRTUAL / f"{name}_pb2.py"
+        code.write_text(without_version_check(code.read_text()))
+        stub = code.with_suffix(".pyi")
+        # mypy --strict wants to know what a mapping maps.
+        stub.write_text(stub.read_text().replace("_Mapping]", "_Mapping[str, object]]"))
 
 
 def without_version_check(text: str) -> str:

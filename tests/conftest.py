@@ -36,7 +36,7 @@ settings.register_profile(
 )
 settings.load_profile("magnetar")
 
-pytest_plugins = ["magnetar.testing.plugin", "support.workers"]
+pytest_plugins = ["magnetar.testing.plugin", "support.workers", "support.clusters"]
 
 
 def pytest_asyncio_loop_factories():

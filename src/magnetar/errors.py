@@ -33,7 +33,7 @@
         NotStored               retriable = False
       StorageError
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
-        VersionMismatch  StoreLocked
+        NotEnoughBookies  VersionMismatch  StoreLocked
       UnknownFailure                retriable = True: an error whose code we do not know
 
 InvalidValue, ConnectionLost and TimedOut are Python's own ValueError, ConnectionError and
@@ -309,6 +309,12 @@ class CorruptEntry(StorageError):
 
 class WriteFailed(StorageError):
     """The disk refused a write or a sync; nothing of it was answered."""
+
+    retriable = True
+
+
+class NotEnoughBookies(StorageError):
+    """Fewer bookies can be written to than a ledger needs."""
 
     retriable = True
 

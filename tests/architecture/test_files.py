@@ -38,6 +38,14 @@ TESTED_ELSEWHERE = {
     "schemas/schema.py": "a contract; tests/unit/schemas/test_primitives.py, and the others there",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/offloader.py": "a contract; broker/offload/history_offloader.py satisfies it",
+    **{
+        f"storage/ledger/bookkeeper/{name}.py": "tests/contract, with real bookies"
+        for name in ["bookie_watcher", "ledger_manager", "reader", "recovery", "store", "writer"]
+    },
+    "storage/ledger/bookkeeper/context.py": "values",
+    "storage/ledger/bookkeeper/settings.py": "values",
+    "storage/ledger/capacity.py": "unit/storage/ledger/local/test_journal.py",
+    "storage/metadata/zookeeper.py": "tests/contract, with a real server",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
     "storage/managed_ledger/context.py": "values; unit/.../test_managed_ledger_factory.py",

@@ -1,15 +1,21 @@
 """What every ledger store promises, kept by every ledger store."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import EntryNotFound, InvalidValue, LedgerFenced, LedgerNotFound, StorageError
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
+from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
+from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerOptions
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 
 MIB = 1024 * 1024
 ALL = 10**9
@@ -46,6 +52,39 @@ class LocalHome:
             await store.close()
 
 
+class BookKeeperHome:
+    """Three bookies, which other tests use too."""
+
+    def __init__(self, cluster, **settings):
+        self._servers = cluster.zookeeper.address
+        self._settings = BookKeeperSettings(**settings)
+        self._opened = []
+
+    async def open(self):
+        metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=self._servers))
+        store = await BookKeeperLedgerStore.start(
+            metadata,
+            next_id=partial(metadata.next_number, "/ledgers/idgen/ID-"),
+            settings=self._settings,
+            iteration=LoopIteration(asyncio.get_running_loop()),
+        )
+        self._opened += [store, metadata]
+        return store
+
+    async def open_after_crash(self):
+        return await self.open()
+
+    async def close(self):
+        for each in self._opened:
+            await each.close()
+
+
+REPLICATED = {
+    "bookkeeper": {},
+    "bookkeeper-striped": {"ensemble_size": 3, "write_quorum": 2, "ack_quorum": 1},
+    "bookkeeper-mac": {"digest_type": DigestType.HMAC, "password": b"secret"},
+}
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in REPLICATED]
 LOCAL = {
     "local": {},
     "local-interval": {"durability": Durability.INTERVAL, "interval_s": 0.01},
@@ -53,19 +92,25 @@ LOCAL = {
 }
 
 
-@pytest.fixture(params=["memory", *LOCAL])
+@pytest.fixture(params=["memory", *LOCAL, *SLOW])
 async def home(request, tmp_path):
     if request.param == "memory":
         yield MemoryHome()
         return
-    home = LocalHome(tmp_path, **LOCAL[request.param])
+    home = lasting_home(request, tmp_path)
     yield home
     await home.close()
 
 
-@pytest.fixture(params=LOCAL)
+def lasting_home(request, tmp_path):
+    if request.param in LOCAL:
+        return LocalHome(tmp_path, **LOCAL[request.param])
+    return BookKeeperHome(request.getfixturevalue("cluster"), **REPLICATED[request.param])
+
+
+@pytest.fixture(params=[*LOCAL, *SLOW])
 async def lasting(request, tmp_path):
-    home = LocalHome(tmp_path, **LOCAL[request.param])
+    home = lasting_home(request, tmp_path)
     yield home
     await home.close()
 

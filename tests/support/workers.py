@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("tests/architecture/", "tests/examples/")
+TOGETHER = ("tests/architecture/", "tests/contract/", "tests/examples/")
 """Folders whose tests share what takes long to make."""
 
 SPARK, SPARKS_MAX = "tests/spark/", 1

@@ -1,0 +1,298 @@
+"""A real ZooKeeper server and real bookies, from Maven Central: fetched once, ended by pid.
+
+    python -m bench.bookkeeper_cluster    # Fetch them; exit with 1 and the reason when that fails.
+
+The jars of Apache BookKeeper's server, 80 MB, have ZooKeeper's with them. They go to a cache folder
+outside the repository (``maven.py``). All processes listen on free ports of 127.0.0.1.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Self
+
+from bench.maven import Missing, cached, fetched
+from magnetar.testing.processes import free_port
+
+VERSION: Final = "4.17.2"
+"""As in Apache Pulsar 4.0.7."""
+REMEDY: Final = "make cluster-jars"
+STARTUP_TIMEOUT_S: Final = 60
+_JARS_MIN: Final = 40
+_POM: Final = Path(__file__).parent / "bookkeeper" / "pom.xml"
+_NAME: Final = f"bookkeeper-{VERSION}"
+_JVM: Final = [
+    *("-Xms64m", "-Xmx192m", "-XX:MaxDirectMemorySize=192m", "-XX:+UseSerialGC"),
+    "-XX:TieredStopAtLevel=1",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    *(
+        f"--add-opens=java.base/{package}=ALL-UNNAMED"
+        for package in ("java.nio", "jdk.internal.misc")
+    ),
+]
+_BOOKIE: Final = {
+    "advertisedAddress": "127.0.0.1",
+    "allowLoopback": "true",
+    "nettyMaxFrameSizeBytes": "5253120",  # As Pulsar sets it: a message of 5 MiB, and its head.
+    "httpServerEnabled": "false",
+    "statsProviderClass": "org.apache.bookkeeper.stats.NullStatsProvider",
+    "zkTimeout": "6000",
+    "journalMaxSizeMB": "64",
+    "journalPreAllocSizeMB": "4",
+    "journalMaxBackups": "1",
+    "journalFlushWhenQueueEmpty": "true",
+    "logSizeLimit": "67108864",
+    "minUsableSizeForEntryLogCreation": "134217728",
+    "entryLogFilePreallocationEnabled": "false",
+    "diskUsageThreshold": "0.99",
+    "diskUsageWarnThreshold": "0.98",
+    "gcWaitTime": "60000",
+    "minorCompactionInterval": "120",
+    "majorCompactionInterval": "240",
+    "flushInterval": "2000",
+    "skipListSizeLimit": "16777216",
+    "numReadWorkerThreads": "2",
+    "numHighPriorityWorkerThreads": "2",
+    "serverNumIOThreads": "2",
+}
+
+
+def fetch() -> Path:
+    """The folder with the jars, filled by Maven if it is not yet. Raises Missing."""
+    return fetched(_NAME, _POM, jars_min=_JARS_MIN, size="80 MB", bookkeeper_version=VERSION)
+
+
+def jars() -> Path:
+    """The folder with jars that were fetched before. Raises Missing."""
+    return cached(_NAME, jars_min=_JARS_MIN, remedy=REMEDY)
+
+
+class Java:
+    """One JVM process. ``kill`` and ``start`` may follow one another."""
+
+    def __init__(self, folder: Path, log: str, main: str, *arguments: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._log = folder / log
+        self._command = ["java", *_JVM, "-cp", f"{jars()}/*", main, *arguments]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, while it runs."""
+        assert self._process is not None, "it does not run"
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start the process."""
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder
+            )
+
+    def await_ready(self, ready: Callable[[], bool]) -> None:
+        """Return when ``ready`` says so. Raises RuntimeError with the end of its log."""
+        deadline = time.monotonic() + STARTUP_TIMEOUT_S
+        while not ready():
+            ended = self._process is None or self._process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                raise RuntimeError(f"it is not ready: {self._log.read_text()[-3000:]}")
+            time.sleep(0.05)  # There is nothing to wait on but its answer.
+
+    def signal(self, number: int) -> None:
+        """Send a signal, as SIGSTOP and SIGCONT."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End the process at once, if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+class ZooKeeperServer(Java):
+    """One ZooKeeper server. Leaving the ``with`` block ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        folder.mkdir(parents=True, exist_ok=True)
+        conf = folder / "zoo.cfg"
+        settings = {
+            "tickTime": 500,
+            "dataDir": folder / "data",
+            "clientPort": self.port,
+            "clientPortAddress": "127.0.0.1",
+            "admin.enableServer": "false",
+            "maxClientCnxns": 0,
+            "4lw.commands.whitelist": "*",
+            "minSessionTimeout": 1000,
+            "maxSessionTimeout": 60000,
+        }
+        conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        super().__init__(folder, "zookeeper.log", main, str(conf))
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self.start()
+        self.await_ready(self.answers)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def answers(self) -> bool:
+        """Whether it serves."""
+        return self.tell("ruok") == "imok"
+
+    def tell(self, word: str) -> str:
+        """What it answers to one of its words of four letters; nothing where it is not there."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1) as link:
+                link.sendall(word.encode())
+                return b"".join(iter(lambda: link.recv(65536), b"")).decode()
+        except OSError:
+            return ""
+
+
+class BookieServer(Java):
+    """One bookie."""
+
+    def __init__(self, folder: Path, zookeeper: ZooKeeperServer) -> None:
+        self.port = free_port()
+        folder.mkdir(parents=True, exist_ok=True)
+        conf = folder / "bookie.conf"
+        settings = {
+            **_BOOKIE,
+            "bookiePort": self.port,
+            "journalDirectories": folder / "journal",
+            "ledgerDirectories": folder / "ledgers",
+            "metadataServiceUri": f"zk+hierarchical://{zookeeper.address}/ledgers",
+        }
+        conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        self.conf = conf
+        self._zookeeper = zookeeper
+        super().__init__(
+            folder, "bookie.log", "org.apache.bookkeeper.server.Main", "--conf", str(conf)
+        )
+
+    def start(self) -> None:
+        """Start it; what it left in ZooKeeper when it was killed stays there for a while."""
+        self._former = self._session()
+        super().start()
+
+    def _session(self) -> str:
+        """The session in which it is there for clients."""
+        session = ""
+        for line in self._zookeeper.tell("dump").splitlines():
+            if line.startswith("0x"):
+                session = line
+            elif line.strip() == f"/ledgers/available/{self.bookie_id}":
+                return session
+        return ""
+
+    @property
+    def bookie_id(self) -> str:
+        """As ledgers name it."""
+        return f"127.0.0.1:{self.port}"
+
+    def answers(self) -> bool:
+        """Whether it is there for clients: ZooKeeper tells them, and it listens."""
+        if self._session() in {"", self._former}:
+            return False
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+
+class BookKeeperCluster:
+    """A ZooKeeper server and some bookies. Leaving the ``with`` block ends them all."""
+
+    def __init__(self, folder: Path, bookies: int = 3) -> None:
+        """``folder`` gets all their files. Raises Missing where the jars were not fetched."""
+        self.zookeeper = ZooKeeperServer(folder / "zookeeper")
+        self.bookies = [
+            BookieServer(folder / f"bookie-{number}", self.zookeeper) for number in range(bookies)
+        ]
+
+    def __enter__(self) -> Self:
+        try:
+            self.zookeeper.__enter__()
+            self.shell("initnewcluster")
+            for bookie in self.bookies:
+                bookie.start()
+            for bookie in self.bookies:
+                bookie.await_ready(bookie.answers)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for bookie in self.bookies:
+            bookie.kill()
+        self.zookeeper.__exit__()
+
+    def shell(self, *arguments: str) -> str:
+        """Run a command of BookKeeper's own shell; what it wrote. Raises CalledProcessError."""
+        command = ["java", *_JVM, "-cp", f"{jars()}/*", "org.apache.bookkeeper.bookie.BookieShell"]
+        done = subprocess.run(
+            [*command, "-conf", str(self.bookies[0].conf), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=STARTUP_TIMEOUT_S,
+            check=True,
+        )
+        return done.stdout + done.stderr
+
+    def run_java(self, source: Path, *arguments: str) -> str:
+        """Run a Java program of one file with these classes; what it wrote. Raises as ``shell``."""
+        command = ["java", *_JVM, "-cp", f"{jars()}/*", str(source), *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=STARTUP_TIMEOUT_S, check=True
+        )
+        return done.stdout
+
+    @property
+    def metadata_service_uri(self) -> str:
+        """Where BookKeeper's clients find it."""
+        return f"zk+hierarchical://{self.zookeeper.address}/ledgers"
+
+    def stop(self, number: int) -> None:
+        """Let a bookie answer nothing, as one whose machine hangs."""
+        self.bookies[number].signal(signal.SIGSTOP)
+
+    def go_on(self, number: int) -> None:
+        """Let a bookie that was stopped go on."""
+        self.bookies[number].signal(signal.SIGCONT)
+
+
+def main() -> int:
+    """Fetch the jars."""
+    try:
+        fetch()
+    except Missing as error:
+        print(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

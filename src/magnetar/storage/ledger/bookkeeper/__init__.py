@@ -1,0 +1,1 @@
+"""Ledgers on Apache BookKeeper: our own client of its protocol."""

@@ -1,0 +1,10 @@
+"""Where bookies listen. Pure."""
+
+from typing import NamedTuple
+
+
+class Address(NamedTuple):
+    """Where a bookie listens."""
+
+    host: str
+    port: int

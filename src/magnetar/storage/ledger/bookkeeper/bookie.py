@@ -1,0 +1,281 @@
+"""A bookie, as requests are sent to it: one connection, many requests under way.
+
+It connects when it is first asked. Adds are not matched with their answers one by one: the writer
+of a ledger is told which of its entries were stored, in lists. When the connection fails, all that
+was under way has failed, and the next request connects again.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, TypeVar
+
+from magnetar.errors import ConnectionLost, CorruptEntry, MagnetarError, StorageError, TimedOut
+from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.tasks import Tasks
+
+from . import wire
+from .addresses import Address
+from .wire import Code, Flag
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+CONNECT_TIMEOUT_S: Final = 5.0
+ADDS_MAX: Final = 4_000
+"""So many adds are under way to a bookie; it refuses more than 10,000 (maxPendingAddRequests)."""
+BEHIND_BYTES_MAX: Final = 128 * 1024 * 1024
+"""A bookie that leaves more than so many bytes in its socket is given up."""
+
+
+class BookieError(StorageError):
+    """A bookie answered a request with a code that is not OK."""
+
+    def __init__(self, bookie_id: str, code: int, what: str) -> None:
+        name = Code(code).name if code in Code.__members__.values() else f"code {code}"
+        super().__init__(f"bookie {bookie_id} answered {name} to {what}")
+        self.code = code
+
+
+class Adder(Protocol):
+    """The writer of a ledger."""
+
+    def added(self, bookie_id: str, entries: list[int]) -> None:
+        """Note that a bookie has stored entries."""
+
+    def add_failed(self, bookie_id: str, error: MagnetarError) -> None:
+        """Note that a bookie refused an entry, or that its connection is lost."""
+
+
+class Bookie:
+    """One bookie. Closing it fails what is under way."""
+
+    def __init__(
+        self,
+        bookie_id: str,
+        *,
+        resolve: Callable[[str], Awaitable[Address]],
+        iteration: LoopIteration,
+    ) -> None:
+        """``resolve`` finds the address, each time that it connects."""
+        self.bookie_id = bookie_id
+        self.adders: dict[int, Adder] = {}  # By ledger id.
+        self.iteration = iteration
+        self._resolve = resolve
+        self._tasks = Tasks(f"bookie {bookie_id}")
+        self._transport: asyncio.Transport | None = None
+        self._connecting: asyncio.Task[None] | None = None
+        self._requests: list[bytes] = []  # Reads, to be sent
+        self._adds: list[bytes] = []  # and adds: two pieces each,
+        self._adding = 0  # of which so many were sent and are not answered.
+        self._flushing = False
+        self._reads: dict[tuple[int, int], deque[asyncio.Future[bytes]]] = defaultdict(deque)
+        self._batches: dict[int, asyncio.Future[list[bytes]]] = {}
+        self._next_request = 0
+
+    def add(self, frames: list[bytes]) -> None:
+        """Send adds at the end of this iteration, in the order of the calls: two pieces each."""
+        self._will_flush()
+        self._adds += frames
+
+    async def read(
+        self,
+        ledger_id: int,
+        entry_id: int,
+        timeout_s: float,
+        flags: Flag = Flag.NONE,
+        key: bytes = b"",
+    ) -> bytes:
+        """An entry as it is stored. Raises BookieError, ConnectionLost, TimedOut."""
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._reads[ledger_id, entry_id].append(answer)
+        self._ask(wire.read_frame(ledger_id, entry_id, flags, key))
+        return await self._answered(answer, timeout_s, f"read of entry {entry_id} of {ledger_id}")
+
+    async def read_batch(
+        self, ledger_id: int, first: int, count_max: int, bytes_max: int, timeout_s: float
+    ) -> list[bytes]:
+        """Consecutive entries as they are stored, at least one. Raises as ``read``."""
+        self._next_request += 1
+        request_id = self._next_request
+        answer: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
+        self._batches[request_id] = answer
+        self._ask(wire.batch_read_frame(ledger_id, first, request_id, count_max, bytes_max))
+        try:
+            return await self._answered(answer, timeout_s, f"read of ledger {ledger_id}")
+        finally:
+            self._batches.pop(request_id, None)
+
+    async def close(self) -> None:
+        """Close the connection; what is under way fails."""
+        await self._tasks.close()
+        if self._transport is not None:
+            self._transport.abort()
+            closed = asyncio.get_running_loop().create_future()
+            asyncio.get_running_loop().call_soon(closed.set_result, None)
+            await closed  # As the transport is, in the next iteration.
+        self.lost(ConnectionLost(f"the connection to bookie {self.bookie_id} was closed"))
+
+    def drop(self, error: MagnetarError) -> None:
+        """Give the connection up: its bookie says nothing, or what none would."""
+        if self._transport is not None:
+            self._transport.abort()
+        self.lost(error)
+
+    async def _answered(self, answer: asyncio.Future[T], timeout_s: float, what: str) -> T:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await answer
+        except TimeoutError:
+            raise TimedOut(
+                f"bookie {self.bookie_id} did not answer a {what} in {timeout_s:g} s"
+            ) from None
+
+    def _ask(self, request: bytes) -> None:
+        self._will_flush()
+        self._requests.append(request)
+
+    def _will_flush(self) -> None:
+        if not self._flushing:
+            self._flushing = True
+            self.iteration.at_end(Phase.LOG, self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        if self._transport is None:
+            if self._connecting is None and (self._requests or self._adds):
+                self._connecting = self._tasks.spawn("connect", self._connect())
+            return
+        pieces, self._requests = self._requests, []
+        room = ADDS_MAX - self._adding
+        if self._adds and room > 0:
+            adds, self._adds = self._adds[: 2 * room], self._adds[2 * room :]
+            self._adding += len(adds) // 2
+            pieces += adds
+        if pieces:
+            self._transport.writelines(pieces)
+            if self._transport.get_write_buffer_size() > BEHIND_BYTES_MAX:
+                self.drop(TimedOut(f"bookie {self.bookie_id} does not take what it is sent"))
+
+    async def _connect(self) -> None:
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                host, port = await self._resolve(self.bookie_id)
+                loop = asyncio.get_running_loop()
+                await loop.create_connection(lambda: _Connection(self), host, port)
+        except (OSError, MagnetarError) as error:
+            self.lost(ConnectionLost(f"bookie {self.bookie_id} cannot be reached: {error}"))
+        finally:
+            self._connecting = None
+
+    # What its connection tells.
+
+    def connected(self, transport: asyncio.Transport) -> None:
+        """Send what waits."""
+        self._transport = transport
+        self._flush()
+
+    def is_served_by(self, transport: asyncio.Transport | None) -> bool:
+        """Whether this is the connection that it uses."""
+        return transport is self._transport
+
+    def lost(self, error: MagnetarError) -> None:
+        """Fail all that was under way."""
+        self._transport = None
+        self._requests.clear()
+        self._adds.clear()
+        self._adding = 0
+        reads, self._reads = self._reads, defaultdict(deque)
+        batches, self._batches = self._batches, {}
+        for answers in reads.values():
+            for answer in answers:
+                _fail(answer, error)
+        for batch in batches.values():
+            _fail(batch, error)
+        for adder in list(self.adders.values()):
+            adder.add_failed(self.bookie_id, error)
+
+    def take(self, answers: wire.Answers) -> None:
+        """Hand on what arrived: to writers in lists, to readers one by one."""
+        self._adding -= sum(map(len, answers.added.values())) + len(answers.failed)
+        if self._adds:
+            self._will_flush()
+        for ledger_id, entries in answers.added.items():
+            adder = self.adders.get(ledger_id)
+            if adder is not None:
+                adder.added(self.bookie_id, entries)
+        for ledger_id, entry_id, code in answers.failed:
+            adder = self.adders.get(ledger_id)
+            if adder is not None:
+                what = f"the add of entry {entry_id} of ledger {ledger_id}"
+                adder.add_failed(self.bookie_id, BookieError(self.bookie_id, code, what))
+        for read in answers.reads:
+            self._read(read)
+        for batch in answers.batches:
+            self._settle(
+                self._batches.get(batch.request_id), batch.code, batch.stored, "a batch read"
+            )
+
+    def _read(self, read: wire.EntryRead) -> None:
+        asked = self._reads.get((read.ledger_id, read.entry_id))
+        if not asked:
+            return
+        what = f"a read of entry {read.entry_id} of ledger {read.ledger_id}"
+        self._settle(asked.popleft(), read.code, read.stored, what)
+        if not asked:
+            del self._reads[read.ledger_id, read.entry_id]
+
+    def _settle(self, answer: asyncio.Future[T] | None, code: int, value: T, what: str) -> None:
+        if answer is None or answer.done():
+            return
+        if code == Code.OK:
+            answer.set_result(value)
+        else:
+            answer.set_exception(BookieError(self.bookie_id, code, what))
+
+
+class _Connection(asyncio.Protocol):
+    """The socket of a bookie."""
+
+    def __init__(self, bookie: Bookie) -> None:
+        self._bookie = bookie
+        self._transport: asyncio.Transport | None = None
+        self._arrived: list[bytes] = []  # The beginning of a frame that is not whole.
+        self._arrived_size = 0
+        self._wanted = 0  # Bytes before it is worth to look again.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._bookie.connected(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._arrived.append(data)
+        self._arrived_size += len(data)
+        if self._arrived_size < self._wanted:
+            return
+        data = b"".join(self._arrived) if len(self._arrived) > 1 else data
+        try:
+            answers, end = wire.cut_answers(data)
+        except CorruptEntry as error:
+            log.warning("bookie.defect bookie=%s error=%s", self._bookie.bookie_id, error)
+            self._bookie.drop(error)
+            return
+        rest = data[end:]
+        self._arrived = [rest] if rest else []
+        self._arrived_size = len(rest)
+        self._wanted = wire.frame_size(rest)
+        self._bookie.iteration.run(lambda: self._bookie.take(answers))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._bookie.is_served_by(self._transport):
+            because = f": {error}" if error else ""
+            self._bookie.lost(
+                ConnectionLost(f"bookie {self._bookie.bookie_id} closed its connection{because}")
+            )
+
+
+def _fail(answer: asyncio.Future[T], error: MagnetarError) -> None:
+    if not answer.done():
+        answer.set_exception(error)

@@ -1,0 +1,127 @@
+"""Which bookies there are, which may be written to, and the connections to them.
+
+Those that are writable have a record at ``available``, those that only answer reads one below
+``available/readonly``; both end with the session of the bookie. A bookie that failed is in
+quarantine for a while: it is chosen only where there are too few others.
+"""
+
+import logging
+from itertools import count
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.errors import ConnectionLost, InvalidValue
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.metadata.store import MetadataStore, Watch
+from magnetar.tasks import Tasks
+
+from .addresses import Address
+from .bookie import Bookie
+from .metadata_format import address_of
+from .placement import Placement
+from .settings import BookKeeperSettings
+
+log = logging.getLogger(__name__)
+
+READ_ONLY: Final = "readonly"
+
+
+class BookieWatcher:
+    """The bookies of one cluster."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        settings: BookKeeperSettings,
+        *,
+        clock: Clock,
+        iteration: LoopIteration,
+    ) -> None:
+        self.iteration = iteration
+        self.writable: list[str] = []
+        self.read_only: list[str] = []
+        self.racks: dict[str, str] = {}  # By bookie, where it is known.
+        self.ensemble_changes = 0  # Since it was started.
+        self._metadata = metadata
+        self._available = f"{settings.ledgers_root}/available"
+        self._quarantine_s = settings.quarantine_s
+        self._clock = clock
+        self._turn = count()  # Ledgers take bookies by turns.
+        self._bookies: dict[str, Bookie] = {}
+        self._quarantined: dict[str, float] = {}  # Until when.
+        self._tasks = Tasks("bookies")
+        self._watch: Watch | None = None
+        self._looking = False
+        self._changed = False
+
+    async def start(self) -> None:
+        """Look which there are, and go on looking when that changes. Raises what the store does."""
+        self._watch = self._metadata.watch(self._available, self._note_change)
+        await self._look()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._tasks.close()
+        for bookie in self._bookies.values():
+            await bookie.close()
+
+    def get(self, bookie_id: str) -> Bookie:
+        """A bookie, whether it is there or not."""
+        bookie = self._bookies.get(bookie_id)
+        if bookie is None:
+            bookie = Bookie(bookie_id, resolve=self._resolve, iteration=self.iteration)
+            self._bookies[bookie_id] = bookie
+        return bookie
+
+    @property
+    def placement(self) -> Placement:
+        """What a choice of bookies depends on now."""
+        return Placement(self.writable, self.racks, self.quarantined, self._turn)
+
+    @property
+    def quarantined(self) -> set[str]:
+        """Those that failed of late."""
+        now = self._clock.now()
+        self._quarantined = {each: end for each, end in self._quarantined.items() if end > now}
+        return set(self._quarantined)
+
+    def quarantine(self, bookie_id: str) -> None:
+        """Avoid a bookie that failed, for a while."""
+        self._quarantined[bookie_id] = self._clock.now() + self._quarantine_s
+
+    def has_spare(self, ensemble: set[str]) -> bool:
+        """Whether there is a bookie to replace one of an ensemble with."""
+        return bool(set(self.writable) - ensemble - self.quarantined)
+
+    def readable_first(self, bookies: list[str]) -> list[str]:
+        """Bookies in the order in which to ask them: those that are not there last."""
+        there = {*self.writable, *self.read_only} - self.quarantined
+        return sorted(bookies, key=lambda bookie_id: bookie_id not in there)
+
+    async def _resolve(self, bookie_id: str) -> Address:
+        for path in (bookie_id, f"{READ_ONLY}/{bookie_id}"):
+            record = await self._metadata.get(f"{self._available}/{path}")
+            if record is not None:
+                return address_of(bookie_id, record.value)
+        try:
+            return address_of(bookie_id, b"")
+        except InvalidValue as error:
+            raise ConnectionLost(f"there is no bookie {bookie_id} now") from error
+
+    def _note_change(self, _path: str) -> None:
+        self._changed = True
+        if not self._looking:
+            self._tasks.spawn("look", self._look())
+
+    async def _look(self) -> None:
+        self._looking = self._changed = True
+        try:
+            while self._changed:
+                self._changed = False
+                names = await self._metadata.children(self._available)
+                self.writable = [name for name in names if name != READ_ONLY]
+                self.read_only = await self._metadata.children(f"{self._available}/{READ_ONLY}")
+        finally:
+            self._looking = False

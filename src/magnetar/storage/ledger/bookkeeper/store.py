@@ -1,0 +1,156 @@
+"""A ledger store on BookKeeper: the contract of ``ledger/store.py`` over a cluster of bookies."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+from weakref import WeakValueDictionary
+
+from magnetar.clock import Clock, SystemClock
+from magnetar.errors import InvalidValue, StorageError
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.capacity import Capacity
+from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
+
+from .bookie_watcher import BookieWatcher
+from .context import StoreContext
+from .ledger_manager import LedgerManager
+from .ledger_metadata import LedgerMetadata, LedgerState, Segment
+from .ledger_paths import check_layout
+from .reader import BookKeeperReader
+from .recovery import recover
+from .settings import BookKeeperSettings
+from .writer import BookKeeperWriter
+
+LOOK_S: Final = 0.1
+"""How often it is looked whether bookies leave entries waiting, while entries wait."""
+
+
+class BookKeeperLedgerStore:
+    """Ledgers at the bookies of one cluster."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        bookies: BookieWatcher,
+        *,
+        next_id: Callable[[], Awaitable[int]],
+        settings: BookKeeperSettings,
+        clock: Clock,
+    ) -> None:
+        """For ``start`` alone."""
+        self._settings = settings
+        self._tasks = Tasks("ledgers")
+        self._bookies = bookies
+        self._manager = LedgerManager(metadata, settings.ledgers_root, next_id=next_id)
+        self._context = StoreContext(
+            settings,
+            self._manager,
+            bookies,
+            clock,
+            self._tasks,
+            Capacity(settings.pending_bytes_max),
+        )
+        self._clock = clock
+        self._writers: WeakValueDictionary[int, BookKeeperWriter] = WeakValueDictionary()
+        self._closed = False
+        self._tasks.spawn("look", self._look())
+
+    @classmethod
+    async def start(
+        cls,
+        metadata: MetadataStore,
+        *,
+        next_id: Callable[[], Awaitable[int]],
+        settings: BookKeeperSettings | None = None,
+        clock: Clock | None = None,
+        iteration: LoopIteration,
+    ) -> "BookKeeperLedgerStore":
+        """Read which bookies there are, and what a ledger's metadata look like here.
+
+        ``next_id`` gives ids of ledgers that ascend. ``iteration`` is that of the loop; where
+        topics append, it must be the one they use. Raises StorageError where the metadata are not
+        of BookKeeper, or of a layout that is not supported.
+        """
+        settings = settings or BookKeeperSettings()
+        clock = clock or SystemClock()
+        layout = await metadata.get(f"{settings.ledgers_root}/LAYOUT")
+        if layout is None:
+            raise StorageError(
+                f"there is no cluster of bookies at {settings.ledgers_root} in the metadata "
+                "store: make it with `bookkeeper shell initnewcluster`"
+            )
+        check_layout(layout.value)
+        bookies = BookieWatcher(
+            metadata,
+            settings,
+            clock=clock,
+            iteration=iteration,
+        )
+        await bookies.start()
+        return cls(metadata, bookies, next_id=next_id, settings=settings, clock=clock)
+
+    async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> BookKeeperWriter:
+        self._check_open()
+        ensemble_size, write_quorum, ack_quorum = self._settings.sizes(options)
+        metadata = LedgerMetadata(
+            ensemble_size,
+            write_quorum,
+            ack_quorum,
+            (Segment(0, self._bookies.placement.choose(ensemble_size)),),
+            digest_type=self._settings.digest_type,
+            password=self._settings.password,
+            custom=options.metadata,
+        )
+        ledger_id, stored = await self._manager.create(metadata)
+        writer = BookKeeperWriter(ledger_id, stored, self._context)
+        self._writers[ledger_id] = writer
+        return writer
+
+    async def open(self, ledger_id: LedgerId) -> BookKeeperReader:
+        self._check_open()
+        writer = self._writers.pop(ledger_id, None)
+        if writer is not None:
+            await writer.close("it was opened elsewhere")
+        stored = await self._manager.read(ledger_id)
+        metadata = stored.metadata
+        if metadata.password != self._settings.password:
+            raise InvalidValue(
+                f"ledger {ledger_id} was written with another password: set managedLedgerPassword"
+            )
+        if metadata.state is not LedgerState.CLOSED:
+            metadata = await recover(ledger_id, stored, self._context)
+        return BookKeeperReader(ledger_id, metadata, self._context)
+
+    async def metadata_of(self, ledger_id: LedgerId) -> LedgerMetadata:
+        """What is kept of a ledger, without opening it. Raises LedgerNotFound."""
+        return (await self._manager.read(ledger_id)).metadata
+
+    async def delete(self, ledger_id: LedgerId) -> None:
+        self._check_open()
+        writer = self._writers.pop(ledger_id, None)
+        if writer is not None:
+            writer.delete()
+        await self._manager.delete(ledger_id)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for writer in list(self._writers.values()):
+            with suppress(StorageError):
+                await writer.close("the store was closed")
+        await self._tasks.close()
+        await self._bookies.close()
+
+    async def _look(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_S)
+            now = self._clock.now()
+            for writer in list(self._context.waiting):
+                writer.look(now)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError("the ledger store is closed")

@@ -1,0 +1,202 @@
+"""The frames of BookKeeper's protocol, version 2: bytes to values and back. Pure.
+
+A frame is its size in four bytes, a word (version, opcode, flags), and what the opcode says. Adds
+and reads are answered with a code, the ledger and the entry, in any order. Figures: BookKeeper's
+BookieProtocol and BookieProtoEncoding.
+"""
+
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+from typing import Final, NamedTuple
+
+from magnetar.errors import CorruptEntry
+from magnetar.inner import checksum
+
+from .digest import Digest
+
+LAST_ENTRY: Final = -1
+"""As an entry id, the last entry that a bookie has of a ledger."""
+
+
+class Flag(IntFlag):
+    """What else a request asks for."""
+
+    NONE = 0
+    FENCE = 1
+    RECOVERY_ADD = 2
+    HIGH_PRIORITY = 4
+
+
+class Code(IntEnum):
+    """What a bookie answers."""
+
+    OK = 0
+    NO_LEDGER = 1
+    NO_ENTRY = 2
+    BAD_REQUEST = 100
+    IO_ERROR = 101
+    UNAUTHORIZED = 102
+    BAD_VERSION = 103
+    FENCED = 104
+    READ_ONLY = 105
+    TOO_MANY_REQUESTS = 106
+    UNKNOWN_LEDGER_STATE = 107
+
+
+_VERSION: Final = 2 << 24
+_ADD: Final = _VERSION | 1 << 16
+_READ: Final = _VERSION | 2 << 16
+_BATCH_READ: Final = _VERSION | 7 << 16
+_OPCODE: Final = 0xFFFF0000
+
+_HEAD: Final = struct.Struct(">qqqq")  # ledger, entry, last confirmed, bytes up to the entry
+_SIZE_AND_WORD: Final = struct.Struct(">II")
+_ANSWER: Final = struct.Struct(">IIiqq")  # size, word, code, ledger, entry
+_READ_REQUEST: Final = struct.Struct(">IIqq")
+_BATCH_REQUEST: Final = struct.Struct(">IIqqqiq")
+_ADD_ANSWER_SIZE: Final = _ANSWER.size - 4
+
+
+def add_frames(  # noqa: PLR0917 - a loop over a column, to be compiled as the others
+    key: bytes,
+    ledger_id: int,
+    first: int,
+    last_confirmed: int,
+    length: int,
+    data: list[bytes],
+    digest: Digest,
+    flags: Flag = Flag.NONE,
+) -> list[bytes]:
+    """The frames of adds, two pieces for each entry: what comes before its payload, and that.
+
+    ``length`` is that of the ledger before the first of them.
+    """
+    word_and_key = (_ADD | flags).to_bytes(4, "big") + key
+    pieces: list[bytes] = []
+    for entry_id, payload in enumerate(data, first):
+        length += len(payload)
+        head = _HEAD.pack(ledger_id, entry_id, last_confirmed, length)
+        checked = word_and_key + head + digest(head, payload)
+        pieces += ((len(checked) + len(payload)).to_bytes(4, "big") + checked, payload)
+    return pieces
+
+
+def read_frame(ledger_id: int, entry_id: int, flags: Flag = Flag.NONE, key: bytes = b"") -> bytes:
+    """The frame that asks for an entry; ``key`` only where it fences."""
+    return _READ_REQUEST.pack(20 + len(key), _READ | flags, ledger_id, entry_id) + key
+
+
+def batch_read_frame(
+    ledger_id: int, first: int, request_id: int, count_max: int, bytes_max: int
+) -> bytes:
+    """The frame that asks for consecutive entries: at least one, if it is there."""
+    return _BATCH_REQUEST.pack(40, _BATCH_READ, ledger_id, first, request_id, count_max, bytes_max)
+
+
+class EntryRead(NamedTuple):
+    """The answer to a read."""
+
+    code: int
+    ledger_id: int
+    entry_id: int  # As it was asked for: ``LAST_ENTRY`` stays that.
+    stored: bytes  # The entry with its head and digest; empty where the code is not OK.
+
+
+class BatchRead(NamedTuple):
+    """The answer to a batch read."""
+
+    code: int
+    request_id: int
+    stored: list[bytes]
+
+
+@dataclass(slots=True)
+class Answers:
+    """What arrived from a bookie, in whole frames."""
+
+    added: dict[int, list[int]] = field(default_factory=dict)  # Entry ids, by ledger.
+    failed: list[tuple[int, int, int]] = field(default_factory=list)  # Ledger, entry, code.
+    reads: list[EntryRead] = field(default_factory=list)
+    batches: list[BatchRead] = field(default_factory=list)
+
+
+def cut_answers(data: bytes) -> tuple[Answers, int]:
+    """The answers in ``data``, and where they end: what follows is not a whole frame yet.
+
+    Raises CorruptEntry for what no bookie would send.
+    """
+    answers = Answers()
+    at, end = 0, len(data)
+    while end - at >= _ANSWER.size:
+        size, word, code, ledger_id, entry_id = _ANSWER.unpack_from(data, at)
+        if end - at < 4 + size:
+            break
+        opcode = word & _OPCODE
+        if opcode == _ADD:
+            if code == Code.OK:
+                entries = answers.added.get(ledger_id)
+                if entries is None:
+                    answers.added[ledger_id] = [entry_id]
+                else:
+                    entries.append(entry_id)
+            else:
+                answers.failed.append((ledger_id, entry_id, code))
+        elif opcode == _READ:
+            stored = data[at + _ANSWER.size : at + 4 + size]
+            answers.reads.append(EntryRead(code, ledger_id, entry_id, stored))
+        elif opcode == _BATCH_READ and size >= _ADD_ANSWER_SIZE + 8:
+            answers.batches.append(_batch(data, at + _ANSWER.size, at + 4 + size, code))
+        else:
+            raise CorruptEntry(f"a bookie sent a frame that none would: {size} bytes, {word:#x}")
+        at += 4 + size
+    return answers, at
+
+
+def _batch(data: bytes, at: int, end: int, code: int) -> BatchRead:
+    request_id = int.from_bytes(data[at : at + 8], "big", signed=True)
+    at += 8
+    stored = []
+    while at < end:
+        size = int.from_bytes(data[at : at + 4], "big")
+        if size > end - at - 4:
+            raise CorruptEntry(f"a bookie sent an entry of {size} bytes in {end - at - 4}")
+        stored.append(data[at + 4 : at + 4 + size])
+        at += 4 + size
+    return BatchRead(code, request_id, stored)
+
+
+def frame_size(data: bytes) -> int:
+    """Bytes of the frame that begins here, with its size; at least that of an answer."""
+    return max(_ANSWER.size, 4 + int.from_bytes(data[:4], "big")) if len(data) >= 4 else 4
+
+
+class StoredEntry(NamedTuple):
+    """An entry as a bookie had it, its digest checked."""
+
+    entry_id: int
+    last_confirmed: int  # When it was written.
+    length: int  # Bytes of the ledger up to and with it.
+    payload: bytes
+    checksum: int  # CRC32-C of the payload.
+
+
+def open_entry(
+    stored: bytes, ledger_id: int, entry_id: int, digest: Digest, digest_size: int
+) -> StoredEntry:
+    """Check an entry. ``LAST_ENTRY`` stands for any. Raises CorruptEntry."""
+    start = _HEAD.size + digest_size
+    if len(stored) < start:
+        raise CorruptEntry(
+            f"entry {entry_id} of ledger {ledger_id} has {len(stored)} bytes at a bookie: too few"
+        )
+    head, payload = stored[: _HEAD.size], stored[start:]
+    found_ledger, found_entry, last_confirmed, length = _HEAD.unpack(head)
+    if digest(head, payload) != stored[_HEAD.size : start]:
+        raise CorruptEntry(f"entry {entry_id} of ledger {ledger_id} fails its digest at a bookie")
+    if found_ledger != ledger_id or entry_id not in {LAST_ENTRY, found_entry}:
+        raise CorruptEntry(
+            f"a bookie answered entry {found_entry} of ledger {found_ledger} where entry "
+            f"{entry_id} of ledger {ledger_id} was asked for"
+        )
+    return StoredEntry(found_entry, last_confirmed, length, payload, checksum(payload))

@@ -1,0 +1,341 @@
+"""The writer of a ledger: every entry goes to some bookies, and is confirmed by enough of them.
+
+All entries of one append are a run. Its frames are made once, are sent to the bookies of the
+ensemble as they are, and are kept until all of the run is confirmed, so that another bookie can be
+given them. Entries are confirmed in order, whatever order they are acknowledged in.
+
+When a bookie fails, another takes its position: the ensemble from the first entry on that is not
+confirmed is stored first, then the new bookie is sent what is not confirmed. Meanwhile nothing is
+sent and nothing is confirmed. Where there is no other bookie the ledger ends at what is confirmed.
+
+A bookie that says that the ledger is fenced speaks for another broker that has opened it: then
+nothing more is answered but that.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from magnetar.errors import (
+    LedgerFenced,
+    LedgerNotFound,
+    MagnetarError,
+    StorageError,
+    TimedOut,
+    WriteFailed,
+)
+from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
+
+from . import wire
+from .acks import Acks
+from .bookie import Bookie, BookieError
+from .context import StoreContext
+from .digest import digest_of, master_key
+from .distribution import write_set
+from .ledger_manager import Stored
+from .ledger_metadata import LedgerMetadata, LedgerState
+from .reader import LedgerEntryReader
+from .wire import Code
+
+log = logging.getLogger(__name__)
+
+_NOT_OURS: Final = frozenset({Code.FENCED, Code.UNAUTHORIZED})
+
+
+@dataclass(slots=True)
+class Run:
+    """The entries of one append, as they are sent."""
+
+    first: int
+    last: int
+    size: int  # Bytes of the payloads.
+    frames: list[bytes]  # Two pieces for each entry.
+    answered: Answered
+    appended_at: float
+    sent: bool = False
+
+
+class BookKeeperWriter:
+    """Appends to one ledger, and reads what is confirmed of it."""
+
+    def __init__(self, ledger_id: LedgerId, stored: Stored, context: StoreContext) -> None:
+        """For a ledger that was just created, whose metadata are ``stored``."""
+        metadata = stored.metadata
+        self._ledger_id = ledger_id
+        self._stored = stored
+        self._context = context
+        self._key = master_key(metadata.password)
+        self._digest = digest_of(metadata.digest_type, metadata.password)
+        self._acks = Acks(metadata.ensemble_size, metadata.write_quorum, metadata.ack_quorum)
+        self._ensemble: list[Bookie] = [
+            self._bookie(bookie_id) for bookie_id in metadata.last_segment.ensemble
+        ]
+        self._runs: deque[Run] = deque()  # Those that were not answered.
+        self._next = 0
+        self._length = 0  # With what is not confirmed.
+        self._end = LedgerEnd(-1, 0)  # What is confirmed.
+        self._failed: set[str] = set()  # Bookies that are to be replaced.
+        self._changing = False
+        self._closed_because = ""
+        self._lost = False  # Another one has the ledger, or nobody.
+        self._deleted = False
+        self._settled: asyncio.Future[None] | None = None  # Who closes waits for the last answer.
+        self._ending: asyncio.Task[LedgerEnd] | None = None
+
+    @property
+    def ledger_id(self) -> LedgerId:
+        return self._ledger_id
+
+    @property
+    def end(self) -> LedgerEnd:
+        return self._end
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """Where it is written to now."""
+        return self._stored.metadata
+
+    @property
+    def over_limit(self) -> bool:
+        return self._context.capacity.over_limit
+
+    async def wait_for_capacity(self) -> None:
+        await self._context.capacity.wait()
+
+    async def read(self, first: int, count_max: int, bytes_max: int) -> LedgerEntries:
+        if self._deleted:
+            raise LedgerNotFound(f"ledger {self._ledger_id} was deleted")
+        reader = LedgerEntryReader(self._ledger_id, self._stored.metadata, self._context)
+        return await reader.read(first, count_max, bytes_max, self._end)
+
+    def append(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
+        if self._closed_because:
+            because = fenced(self._ledger_id, self._closed_because)
+            asyncio.get_running_loop().call_soon(answered, -1, because)
+            return
+        frames = wire.add_frames(
+            self._key,
+            self._ledger_id,
+            self._next,
+            self._end.last_entry_id,
+            self._length,
+            data,
+            self._digest,
+        )
+        size = sum(map(len, data))
+        last = self._next + len(data) - 1
+        run = Run(self._next, last, size, frames, answered, self._context.clock.now())
+        self._next = last + 1
+        self._length += size
+        self._runs.append(run)
+        self._context.capacity.take(size)
+        self._context.waiting.add(self)
+        if not self._changing:
+            self._send(run)
+
+    def delete(self) -> None:
+        """Answer nothing more, and read nothing."""
+        self._deleted = True
+        self._lose("it was deleted")
+
+    async def close(self, because: str = "it was closed") -> LedgerEnd:
+        self._closed_because = self._closed_because or because
+        if self._runs:
+            self._settled = self._settled or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._settled)
+        return self._end if self._lost else await self._store_end()
+
+    # What bookies tell.
+
+    def added(self, bookie_id: str, entries: list[int]) -> None:
+        """Note that a bookie has stored entries, and answer what is confirmed by that."""
+        for position, bookie in enumerate(self._ensemble):
+            if bookie.bookie_id == bookie_id:
+                self._acks.note(position, entries)
+                if not self._changing:
+                    self._confirm()
+                return
+
+    def add_failed(self, bookie_id: str, error: MagnetarError) -> None:
+        """Replace a bookie that has not taken all; end, where it speaks for another broker."""
+        if isinstance(error, BookieError) and error.code in _NOT_OURS:
+            self._lose(f"bookie {bookie_id} says that another broker has opened it")
+            return
+        there = {each.bookie_id for each in self._ensemble} - self._failed
+        if not self._runs or bookie_id not in there:
+            return
+        log.warning(
+            "ledger.bookie_failed ledger=%d bookie=%s error=%s", self._ledger_id, bookie_id, error
+        )
+        self._context.bookies.quarantine(bookie_id)
+        self._failed.add(bookie_id)
+        if not self._changing:
+            self._changing = True
+            self._context.tasks.spawn(f"ensemble {self._ledger_id}", self._change_ensemble())
+
+    def look(self, now: float) -> None:
+        """Give up bookies that leave entries waiting for too long."""
+        if not self._runs or self._changing:
+            return
+        run, settings = self._runs[0], self._context.settings
+        waited_s = now - run.appended_at
+        if waited_s < settings.silent_s:
+            return
+        lacking = [
+            position
+            for position in range(len(self._ensemble))
+            if self._acks.lacks(position, run.last)
+        ]
+        replaceable = len(lacking) < len(self._ensemble) and self._context.bookies.has_spare(
+            {each.bookie_id for each in self._ensemble}
+        )
+        if waited_s >= settings.add_timeout_s or replaceable:
+            for position in lacking:
+                bookie_id = self._ensemble[position].bookie_id
+                error = TimedOut(f"bookie {bookie_id} has not stored an entry in {waited_s:.1f} s")
+                self.add_failed(bookie_id, error)
+
+    # How entries are sent and confirmed.
+
+    def _bookie(self, bookie_id: str) -> Bookie:
+        bookie = self._context.bookies.get(bookie_id)
+        bookie.adders[self._ledger_id] = self
+        return bookie
+
+    def _send(self, run: Run) -> None:
+        run.sent = True
+        for position in range(len(self._ensemble)):
+            self._send_to(position, run)
+
+    def _send_to(self, position: int, run: Run) -> None:
+        metadata = self._stored.metadata
+        if metadata.ensemble_size == metadata.write_quorum:
+            self._ensemble[position].add(run.frames)
+            return
+        frames = []
+        for entry in range(run.first, run.last + 1):
+            if position in write_set(entry, metadata.ensemble_size, metadata.write_quorum):
+                at = 2 * (entry - run.first)
+                frames += run.frames[at : at + 2]
+        if frames:
+            self._ensemble[position].add(frames)
+
+    def _confirm(self) -> None:
+        confirmed = self._acks.confirmed
+        while self._runs and self._runs[0].last <= confirmed:
+            run = self._runs.popleft()
+            self._end = LedgerEnd(run.last, self._end.size_bytes + run.size)
+            self._context.capacity.give_back(run.size)
+            run.answered(run.first, None)
+        if not self._runs:
+            self._note_settled()
+
+    def _note_settled(self) -> None:
+        self._context.waiting.discard(self)
+        if self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
+
+    # How another bookie takes a position.
+
+    async def _change_ensemble(self) -> None:
+        try:
+            while self._failed and self._runs:
+                await self._replace(self._failed)
+        except (MagnetarError, OSError) as error:
+            await self._give_up(error)
+            return
+        self._failed.clear()
+        self._changing = False
+        for run in self._runs:
+            if not run.sent:
+                self._send(run)
+        self._context.bookies.iteration.run(self._confirm)
+
+    async def _replace(self, failed: set[str]) -> None:
+        """Put others in the positions of bookies that failed, and send them what they lack."""
+        context = self._context
+        failed = set(failed)
+        before = self._stored.metadata.last_segment.ensemble
+        ensemble = context.bookies.placement.replace(before, failed)
+        first = self._end.last_entry_id + 1
+
+        def changed(metadata: LedgerMetadata) -> LedgerMetadata | None:
+            if metadata.state is not LedgerState.OPEN:
+                raise fenced(self._ledger_id, "another broker has opened it")
+            if metadata.last_segment.ensemble == ensemble:
+                return None
+            return metadata.with_ensemble(first, ensemble)
+
+        self._stored = await context.manager.update(self._ledger_id, self._stored, changed)
+        self._failed -= failed
+        for position, bookie_id in enumerate(ensemble):
+            former = self._ensemble[position]
+            if bookie_id == former.bookie_id:
+                continue
+            if former.bookie_id not in ensemble:
+                former.adders.pop(self._ledger_id, None)
+            self._ensemble[position] = self._bookie(bookie_id)
+            self._acks.forget(position, first)
+            for run in self._runs:
+                if run.sent:
+                    self._send_to(position, run)
+        context.bookies.ensemble_changes += 1
+
+    # How it ends.
+
+    def _lose(self, because: str) -> None:
+        """Answer nothing more: another one has the ledger."""
+        self._closed_because = because
+        self._lost = True
+        self._answer_all(fenced(self._ledger_id, because))
+
+    async def _give_up(self, error: Exception) -> None:
+        """End the ledger at what is confirmed, and say of the rest that it was not written."""
+        if isinstance(error, LedgerFenced):
+            self._lose(str(error))
+            return
+        self._closed_because = self._closed_because or "a write failed"
+        try:
+            await self._store_end()
+        except StorageError as failure:
+            log.warning("ledger.not_closed ledger=%d error=%s", self._ledger_id, failure)
+        failed = WriteFailed(f"ledger {self._ledger_id} takes no entries ({error})")
+        failed.__cause__ = error
+        self._answer_all(failed)
+
+    def _answer_all(self, error: StorageError) -> None:
+        runs, self._runs = self._runs, deque()
+        for bookie in self._ensemble:
+            bookie.adders.pop(self._ledger_id, None)
+        for run in runs:
+            self._context.capacity.give_back(run.size)
+            run.answered(-1, error)
+        self._note_settled()
+
+    async def _store_end(self) -> LedgerEnd:
+        """Store where the ledger ends, once."""
+        if self._ending is None:
+            self._ending = self._context.tasks.start(
+                f"close {self._ledger_id}", self._store_end_once()
+            )
+        return await asyncio.shield(self._ending)
+
+    async def _store_end_once(self) -> LedgerEnd:
+        change = partial(_closed_at, self._ledger_id, self._end)
+        self._stored = await self._context.manager.update(self._ledger_id, self._stored, change)
+        for bookie in self._ensemble:
+            bookie.adders.pop(self._ledger_id, None)
+        return self._end
+
+
+def _closed_at(ledger_id: int, end: LedgerEnd, metadata: LedgerMetadata) -> LedgerMetadata | None:
+    if metadata.state is LedgerState.CLOSED:
+        if (metadata.last_entry_id, metadata.length) == end:
+            return None
+        raise fenced(ledger_id, f"another broker closed it at entry {metadata.last_entry_id}")
+    if metadata.state is LedgerState.IN_RECOVERY:
+        raise fenced(ledger_id, "another broker has opened it")
+    return metadata.closed(*end)

@@ -1,0 +1,188 @@
+"""A ledger store when its bookies fail, and BookKeeper's own tools beside it."""
+
+import asyncio
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+from unit.storage.ledger.local.support import append, everything, run
+
+from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.bookkeeper.ledger_metadata import LedgerState
+from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
+from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
+from magnetar.storage.ledger.store import LedgerOptions
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+
+HERE = Path(__file__).parent
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+async def open_store(cluster):
+    opened = []
+
+    async def open_one(**settings):
+        there = ZooKeeperSettings(servers=cluster.zookeeper.address)
+        metadata = await ZooKeeperMetadataStore.open(there)
+        store = await BookKeeperLedgerStore.start(
+            metadata,
+            next_id=partial(metadata.next_number, "/ledgers/idgen/ID-"),
+            settings=BookKeeperSettings(**settings),
+            iteration=LoopIteration(asyncio.get_running_loop()),
+        )
+        opened.extend((store, metadata))
+        return store
+
+    yield open_one
+    for each in opened:
+        await each.close()
+
+
+@pytest.fixture
+async def restored(cluster):
+    """All bookies run again when a test has ended."""
+    yield cluster
+    for bookie in cluster.bookies:
+        if not bookie.running:
+            bookie.start()
+    for number, bookie in enumerate(cluster.bookies):
+        cluster.go_on(number)
+        await asyncio.to_thread(bookie.await_ready, bookie.answers)
+
+
+def bookie_of(cluster, ledger):
+    """The number of a bookie that a ledger is written to."""
+    ids = [bookie.bookie_id for bookie in cluster.bookies]
+    return ids.index(ledger.metadata.last_segment.ensemble[0])
+
+
+class Load:
+    """Appends runs, some at once, until it is told to end; knows what was answered."""
+
+    def __init__(self, ledger):
+        self.ledger = ledger
+        self.answered = 0
+        self.longest_s = 0.0  # Between two answers.
+        self._clock = asyncio.get_running_loop().time
+        self._going = True
+        self._wanted = 0
+        self._reached = asyncio.Event()
+
+    async def run(self):
+        last = self._clock()
+        while self._going:
+            texts = [b"%d" % (self.answered + number) for number in range(10)]
+            await append(self.ledger, *run(*texts))
+            self.answered += len(texts)
+            self.longest_s = max(self.longest_s, self._clock() - last)
+            last = self._clock()
+            if self.answered >= self._wanted:
+                self._reached.set()
+
+    async def until(self, count):
+        self._wanted = count
+        self._reached.clear()
+        await self._reached.wait()
+
+    def end(self):
+        self._going = False
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+async def test_a_bookie_that_fails_is_replaced_and_nothing_is_lost(open_store, restored, how):
+    ledger = await (await open_store()).create()
+    load = Load(ledger)
+    loading = asyncio.ensure_future(load.run())
+    await load.until(200)
+    number = bookie_of(restored, ledger)
+    if how == "killed":
+        restored.bookies[number].kill()
+    else:
+        restored.stop(number)
+    await load.until(load.answered + 200)
+    load.end()
+    await loading
+    assert len(ledger.metadata.segments) == 2
+    assert load.longest_s < 2
+    reader = await (await open_store()).open(ledger.ledger_id)
+    assert await everything(reader) == [b"%d" % n for n in range(load.answered)]
+
+
+async def test_who_opens_a_ledger_ends_its_writer(open_store):
+    ledger = await (await open_store()).create()
+    await append(ledger, *run("a", "b"))
+    reader = await (await open_store()).open(ledger.ledger_id)
+    assert await everything(reader) == [b"a", b"b"]
+    with pytest.raises(LedgerFenced):
+        await append(ledger, *run("c"))
+    assert reader.end == (1, 2)
+
+
+async def test_a_ledger_is_recovered_while_one_of_its_bookies_is_away(open_store, restored):
+    ledger = await (await open_store()).create()
+    for number in range(50):
+        await append(ledger, *run(number))
+    restored.bookies[bookie_of(restored, ledger)].kill()
+    reader = await (await open_store()).open(ledger.ledger_id)
+    assert await everything(reader) == [b"%d" % n for n in range(50)]
+
+
+async def test_a_ledger_is_not_recovered_where_bookies_that_are_away_may_have_more(
+    open_store, restored
+):
+    sizes = {"ensemble_size": 3, "write_quorum": 2, "ack_quorum": 1}
+    ledger = await (await open_store(**sizes)).create()
+    for number in range(50):
+        await append(ledger, *run(number))
+    bookie = restored.bookies[bookie_of(restored, ledger)]
+    bookie.kill()
+    with pytest.raises(StorageError, match="start them"):
+        await (await open_store()).open(ledger.ledger_id)
+    bookie.start()
+    await asyncio.to_thread(bookie.await_ready, bookie.answers)
+    reader = await (await open_store()).open(ledger.ledger_id)
+    assert await everything(reader) == [b"%d" % n for n in range(50)]
+
+
+async def test_too_few_bookies_are_told_with_the_remedy(open_store):
+    store = await open_store()
+    with pytest.raises(NotEnoughBookies, match="managedLedgerDefaultEnsembleSize"):
+        await store.create(LedgerOptions(5, 2, 2))
+
+
+async def test_a_ledger_with_another_password_is_not_opened(open_store):
+    ledger = await (await open_store(password=b"one")).create()
+    await append(ledger, *run("a"))
+    with pytest.raises(InvalidValue, match="password"):
+        await (await open_store(password=b"two")).open(ledger.ledger_id)
+
+
+async def test_bookkeepers_own_client_reads_and_recovers_what_ours_wrote(cluster, open_store):
+    store = await open_store()
+    ledgers = [await store.create(LedgerOptions(3, 2, 2)) for _ in range(2)]
+    for ledger in ledgers:
+        await append(ledger, *run(*(b"entry %d" % n for n in range(20))))
+    await ledgers[0].close()
+    for ledger, recovery in zip(ledgers, ((), ("-force-recovery",)), strict=True):
+        asked = ("readledger", "-ledgerid", str(ledger.ledger_id), "-msg", *recovery)
+        said = await asyncio.to_thread(cluster.shell, *asked)
+        assert [n for n in range(20) if f"entry {n}" not in said] == []
+    stored = await store.metadata_of(ledgers[1].ledger_id)
+    assert (stored.state, stored.last_entry_id) == (LedgerState.CLOSED, 19)
+    with pytest.raises(LedgerFenced):
+        await append(ledgers[1], *run("late"))
+
+
+@pytest.mark.parametrize("closed", [True, False])
+async def test_ours_reads_and_recovers_what_bookkeepers_own_client_wrote(
+    cluster, open_store, closed
+):
+    arguments = (cluster.metadata_service_uri, "50", str(closed).lower())
+    said = await asyncio.to_thread(cluster.run_java, HERE / "WriteLedger.java", *arguments)
+    ledger_id = int(re.search(r"ledger (\d+)", said)[1])
+    reader = await (await open_store()).open(ledger_id)
+    assert await everything(reader) == [b"entry %d" % n for n in range(50)]

@@ -1,0 +1,164 @@
+"""What a metadata store does when its ZooKeeper server, its session or a connection goes."""
+
+import asyncio
+import signal
+
+import pytest
+from kazoo.client import KazooClient
+
+from bench.bookkeeper_cluster import ZooKeeperServer
+from bench.maven import Missing
+from magnetar.errors import InvalidValue, StorageError, VersionMismatch
+from magnetar.storage.metadata.store import ABSENT, Owner, SessionState
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+
+SESSION_S = 2.0
+
+pytestmark = pytest.mark.slow
+
+
+class States:
+    """What a session tells, as it may be awaited."""
+
+    def __init__(self, store):
+        self._told = asyncio.Queue()
+        store.watch_session(self._told.put_nowait)
+
+    async def until(self, state):
+        async with asyncio.timeout(20):
+            while await self._told.get() is not state:
+                pass
+
+
+@pytest.fixture
+async def server(tmp_path):
+    """One of its own, which may be stopped."""
+    try:
+        server = ZooKeeperServer(tmp_path / "zookeeper")
+    except Missing as error:
+        pytest.skip(str(error))
+    with server:
+        yield server
+
+
+def settings(server, **others):
+    others.setdefault("session_timeout_s", SESSION_S)
+    return ZooKeeperSettings(servers=f"{server.address}/here", **others)
+
+
+@pytest.fixture
+async def store(server):
+    store = await ZooKeeperMetadataStore.open(settings(server))
+    yield store
+    await store.close()
+
+
+def expire(store, server):
+    """End a session as a server does: who has its number and password may."""
+    twin = KazooClient(server.address, client_id=store._client.client_id, timeout=SESSION_S)
+    twin.start()
+    twin.stop()
+    twin.close()
+
+
+async def test_a_session_that_expires_is_lost_and_another_begins(store, server):
+    states, changed = States(store), asyncio.Queue()
+    store.watch("/kept", changed.put_nowait)
+    await store.put("/kept", b"1")
+    await store.put("/mine", b"1", ephemeral=True)
+    await asyncio.to_thread(expire, store, server)
+    await states.until(SessionState.LOST)
+    await states.until(SessionState.CONNECTED)
+    assert await store.get("/mine") is None
+    assert await store.put("/mine", b"2", expected_version=ABSENT, ephemeral=True) == 0
+    assert (await store.get("/mine")).owner is Owner.OURS
+    while not changed.empty():
+        changed.get_nowait()
+    await store.put("/kept", b"2")  # The watch goes on.
+    assert await asyncio.wait_for(changed.get(), 10) == "/kept"
+
+
+async def test_a_session_is_given_up_before_a_server_that_says_nothing_could_end_it(store, server):
+    states = States(store)
+    await store.put("/mine", b"1", ephemeral=True)
+    server.signal(signal.SIGSTOP)
+    try:
+        await states.until(SessionState.SUSPENDED)
+        async with asyncio.timeout(SESSION_S):
+            await states.until(SessionState.LOST)
+    finally:
+        server.signal(signal.SIGCONT)
+    await states.until(SessionState.CONNECTED)
+    await store.put("/kept", b"1")
+    assert (await store.get("/kept")).value == b"1"
+
+
+async def test_a_server_that_is_killed_and_started_again_has_all_that_was_answered(store, server):
+    for number in range(20):
+        await store.put(f"/kept/{number}", b"%d" % number)
+    server.kill()
+    reading = asyncio.ensure_future(store.children("/kept"))
+    writing = asyncio.ensure_future(store.put("/late", b"1"))
+    await asyncio.to_thread(server.start)
+    assert len(await reading) == 20
+    assert await writing in {0, 1}  # It may have been written twice.
+
+
+async def test_who_counts_up_while_the_server_is_killed_counts_every_answer(store, server):
+    await store.put("/n", b"0")
+    answered, reached = 0, {at: asyncio.Event() for at in (50, 150)}
+
+    async def count():
+        nonlocal answered
+        while answered < 300:
+            record = await store.get("/n")
+            number = int(record.value) + 1
+            try:
+                await store.put("/n", b"%d" % number, expected_version=record.version)
+            except VersionMismatch:
+                continue
+            answered += 1
+            if answered in reached:
+                reached[answered].set()
+
+    counting = asyncio.ensure_future(count())
+    for event in reached.values():
+        await event.wait()
+        server.kill()
+        await asyncio.to_thread(server.start)
+    await counting
+    assert int((await store.get("/n")).value) >= answered
+
+
+async def test_what_cannot_be_there_is_refused_by_name(store):
+    with pytest.raises(StorageError, match="/big would have 2000000 bytes"):
+        await store.put("/big", bytes(2_000_000))
+    with pytest.raises(InvalidValue, match=r"/a/\.\. cannot be in ZooKeeper"):
+        await store.put("/a/..", b"1")
+    await store.put("/a", b"1")
+
+
+async def test_a_server_that_is_not_there_is_named(unused_tcp_port):
+    there = ZooKeeperSettings(servers=f"127.0.0.1:{unused_tcp_port}", operation_timeout_s=0.5)
+    with pytest.raises(StorageError, match=f"127.0.0.1:{unused_tcp_port} did not answer"):
+        await ZooKeeperMetadataStore.open(there)
+
+
+async def test_what_is_written_with_credentials_is_of_their_owner_alone(server, store):
+    owner = await ZooKeeperMetadataStore.open(settings(server, digest="magnetar:secret"))
+    try:
+        await owner.put("/secrets/one", b"1")
+        assert (await owner.get("/secrets/one")).value == b"1"
+        with pytest.raises(StorageError, match="NoAuthError"):
+            await store.get("/secrets/one")
+    finally:
+        await owner.close()
+
+
+async def test_numbers_ascend_whoever_asks(server, store):
+    other = await ZooKeeperMetadataStore.open(settings(server))
+    try:
+        numbers = [await each.next_number("/ids/ID-") for each in (store, other, store, other)]
+    finally:
+        await other.close()
+    assert numbers == sorted(set(numbers))

@@ -1,0 +1,30 @@
+"""A real ZooKeeper server and real bookies, once for each process of tests.
+
+``make cluster-jars`` fetches what they need; where nobody did that, their tests are skipped.
+"""
+
+import pytest
+
+from bench.bookkeeper_cluster import BookKeeperCluster, ZooKeeperServer
+from bench.maven import Missing
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory):
+    try:
+        server = ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"))
+    except Missing as error:
+        pytest.skip(str(error))
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """Three bookies and their ZooKeeper server."""
+    try:
+        bookies = BookKeeperCluster(tmp_path_factory.mktemp("bookkeeper"))
+    except Missing as error:
+        pytest.skip(str(error))
+    with bookies:
+        yield bookies

@@ -1,0 +1,94 @@
+"""One bookie that does not behave: a server on a socket."""
+
+import asyncio
+from unittest.mock import patch
+
+import pytest
+
+from magnetar.errors import ConnectionLost, TimedOut
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.bookkeeper import bookie as bookie_module
+from magnetar.storage.ledger.bookkeeper.addresses import Address
+from magnetar.storage.ledger.bookkeeper.bookie import Bookie
+
+
+class Failures:
+    """The writer of a ledger."""
+
+    def __init__(self):
+        self.told = asyncio.Queue()
+
+    def added(self, bookie_id, entries):
+        raise AssertionError("nobody answers")
+
+    def add_failed(self, bookie_id, error):
+        self.told.put_nowait((bookie_id, error))
+
+
+@pytest.fixture
+async def serve():
+    """Gives a bookie whose connections are handled by a function."""
+    begun, accepted = [], []
+
+    async def begin(handle):
+        def accept(reader, writer):
+            accepted.append(writer)
+            handle(reader, writer)
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+
+        async def resolve(_):
+            return Address("127.0.0.1", port)
+
+        iteration = LoopIteration(asyncio.get_running_loop())
+        bookie = Bookie("b", resolve=resolve, iteration=iteration)
+        begun.append((bookie, server))
+        return bookie
+
+    yield begin
+    for bookie, server in begun:
+        await bookie.close()
+        server.close()
+    for writer in accepted:
+        writer.transport.abort()
+    await asyncio.sleep(0)  # They are closed in the next iteration.
+
+
+def deaf(reader, _):
+    reader._transport.pause_reading()
+
+
+def silent(_reader, _writer):
+    pass
+
+
+def gone(_, writer):
+    writer.close()
+
+
+async def test_a_bookie_that_does_not_read_is_given_up(serve):
+    bookie = await serve(deaf)
+    bookie.adders[1] = failures = Failures()
+    with patch.object(bookie_module, "BEHIND_BYTES_MAX", 100_000):
+        bookie.add([b"", bytes(20_000_000)])
+        async with asyncio.timeout(10):
+            name, error = await failures.told.get()
+    assert (name, type(error)) == ("b", TimedOut)
+
+
+async def test_a_bookie_that_says_nothing_is_not_waited_for_forever(serve):
+    bookie = await serve(silent)
+    with pytest.raises(TimedOut, match="bookie b did not answer a read of entry 3 of 1"):
+        await bookie.read(1, 3, 0.05)
+
+
+async def test_what_is_under_way_fails_with_the_connection_and_the_next_request_connects(serve):
+    bookie = await serve(gone)
+    bookie.adders[1] = failures = Failures()
+    for _ in range(2):
+        bookie.add([b"x", b"y"])
+        with pytest.raises(ConnectionLost):
+            await bookie.read_batch(1, 0, 1, 1, 10)
+        async with asyncio.timeout(10):
+            assert isinstance((await failures.told.get())[1], ConnectionLost)
