@@ -1,0 +1,137 @@
+"""Two brokers over a real ZooKeeper server and real bookies: they keep nothing of their own."""
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+import pulsar
+import pytest
+from cluster.conftest import Pair
+from kazoo.client import KazooClient
+
+from magnetar import Client, InitialPosition
+from magnetar.broker.assemble.stores import Stores
+from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+from magnetar.testing.local_broker import LocalBroker
+
+TOPIC = "persistent://public/default/t"
+COUNT = 300
+
+pytestmark = pytest.mark.slow
+
+
+@asynccontextmanager
+async def brokers_on(cluster, name, count=2, **settings):
+    """Brokers whose metadata are below a path, each with sessions of its own."""
+    async with AsyncExitStack() as stack:
+        brokers, sessions = [], []
+        for _ in range(count):
+            there = cluster.zookeeper.address
+            ids = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=there))
+            stack.push_async_callback(ids.close)
+            own = ZooKeeperSettings(servers=f"{there}/{name}", session_timeout_s=5)
+            sessions.append(await ZooKeeperMetadataStore.open(own))
+            stack.push_async_callback(sessions[-1].close)
+            ledgers = await BookKeeperLedgerStore.start(
+                ids,
+                next_id=partial(ids.next_number, "/ledgers/idgen/ID-"),
+                iteration=LoopIteration(asyncio.get_running_loop()),
+            )
+            stack.push_async_callback(ledgers.close)
+            broker = LocalBroker(settings=settings, stores=Stores(sessions[-1], ledgers))
+            brokers.append(await stack.enter_async_context(broker))
+        yield Pair(brokers, sessions)
+
+
+def urls(pair):
+    return "pulsar://" + ",".join(
+        each.service_url.removeprefix("pulsar://") for each in pair.brokers
+    )
+
+
+async def read_all(client, subscription, count):
+    found = []
+    async with client.subscribe(
+        TOPIC, subscription, initial_position=InitialPosition.EARLIEST
+    ) as consumer:
+        while len(found) < count:
+            messages = await consumer.receive_many(count, 20)
+            await consumer.acknowledge(messages)
+            found += [int(message.data) for message in messages]
+    return found
+
+
+async def test_another_broker_has_all_that_one_has_answered(cluster, tmp_path):
+    async with (
+        brokers_on(cluster, tmp_path.name, count=1) as only,
+        Client(only.brokers[0].service_url) as client,
+    ):
+        producer = await client.create_producer(TOPIC)
+        await producer.send_many([b"%d" % number for number in range(COUNT)])
+        assert await read_all(client, "first", COUNT) == list(range(COUNT))
+    async with (
+        brokers_on(cluster, tmp_path.name, count=1) as later,
+        Client(later.brokers[0].service_url) as client,
+    ):
+        assert await read_all(client, "second", COUNT) == list(range(COUNT))
+        consumer = await client.subscribe(TOPIC, "first")
+        assert not await consumer.has_message_available()
+
+
+async def test_the_official_client_follows_a_topic_that_moves(cluster, tmp_path):
+    async with brokers_on(cluster, tmp_path.name) as pair:
+        here, there = pair.brokers
+        loop = asyncio.get_running_loop()
+
+        def talk():
+            client = pulsar.Client(here.service_url)
+            producer = client.create_producer(TOPIC)
+            consumer = client.subscribe(TOPIC, "s")
+            received = []
+            for number in range(60):
+                producer.send(b"%d" % number)
+                while number not in received:  # What was not acknowledged yet comes again.
+                    message = consumer.receive(20_000)
+                    received.append(int(message.data()))
+                    consumer.acknowledge(message)
+                if number % 10 == 5:
+                    asyncio.run_coroutine_threadsafe(move(), loop).result()
+            client.close()
+            return list(dict.fromkeys(received))
+
+        async def move():
+            owner, other = (here, there) if here.broker.registry.loaded else (there, here)
+            for bundle in owner.broker.registry.ownership.bundles:
+                await owner.broker.registry.unload_bundle(bundle, other.broker.address)
+
+        assert await asyncio.wait_for(asyncio.to_thread(talk), 60) == list(range(60))
+
+
+async def test_a_broker_whose_session_expires_answers_nothing_more(cluster, tmp_path):
+    async with (
+        brokers_on(cluster, tmp_path.name) as pair,
+        Client(urls(pair), operation_timeout_s=30) as client,
+    ):
+        producer = await client.create_producer(TOPIC, batching=False)
+        answered = 0
+        for number in range(COUNT):
+            if number in {COUNT // 3, 2 * COUNT // 3}:
+                owner = next(
+                    i for i, each in enumerate(pair.brokers) if each.broker.registry.loaded
+                )
+                await asyncio.to_thread(expire, pair.sessions[owner], cluster)
+            await producer.send(b"%d" % number)
+            answered += 1
+            assert not pair.served_twice()
+        found = await read_all(client, "s", COUNT)
+        assert list(dict.fromkeys(found)) == list(range(answered))
+
+
+def expire(session, cluster):
+    """End a session as a server does."""
+    twin = KazooClient(cluster.zookeeper.address, client_id=session._client.client_id)
+    twin.start()
+    twin.stop()
+    twin.close()
