@@ -51,13 +51,12 @@ def urls(pair):
     )
 
 
-async def read_all(client, subscription, count):
+async def read_some(client, count):
+    """Read and acknowledge so many messages of one subscription."""
     found = []
-    async with client.subscribe(
-        TOPIC, subscription, initial_position=InitialPosition.EARLIEST
-    ) as consumer:
+    async with client.subscribe(TOPIC, "s", initial_position=InitialPosition.EARLIEST) as consumer:
         while len(found) < count:
-            messages = await consumer.receive_many(count, 20)
+            messages = await consumer.receive_many(count - len(found), 20)
             await consumer.acknowledge(messages)
             found += [int(message.data) for message in messages]
     return found
@@ -68,16 +67,14 @@ async def test_another_broker_has_all_that_one_has_answered(cluster, tmp_path):
         brokers_on(cluster, tmp_path.name, count=1) as only,
         Client(only.brokers[0].service_url) as client,
     ):
-        producer = await client.create_producer(TOPIC)
+        producer = await client.create_producer(TOPIC, batching=False)
         await producer.send_many([b"%d" % number for number in range(COUNT)])
-        assert await read_all(client, "first", COUNT) == list(range(COUNT))
+        assert await read_some(client, COUNT // 2) == list(range(COUNT // 2))
     async with (
         brokers_on(cluster, tmp_path.name, count=1) as later,
         Client(later.brokers[0].service_url) as client,
     ):
-        assert await read_all(client, "second", COUNT) == list(range(COUNT))
-        consumer = await client.subscribe(TOPIC, "first")
-        assert not await consumer.has_message_available()
+        assert await read_some(client, COUNT // 2) == list(range(COUNT // 2, COUNT))
 
 
 async def test_the_official_client_follows_a_topic_that_moves(cluster, tmp_path):
@@ -111,7 +108,7 @@ async def test_the_official_client_follows_a_topic_that_moves(cluster, tmp_path)
 
 async def test_a_broker_whose_session_expires_answers_nothing_more(cluster, tmp_path):
     async with (
-        brokers_on(cluster, tmp_path.name) as pair,
+        brokers_on(cluster, tmp_path.name, brokerDeduplicationEnabled=True) as pair,
         Client(urls(pair), operation_timeout_s=30) as client,
     ):
         producer = await client.create_producer(TOPIC, batching=False)
@@ -125,8 +122,8 @@ async def test_a_broker_whose_session_expires_answers_nothing_more(cluster, tmp_
             await producer.send(b"%d" % number)
             answered += 1
             assert not pair.served_twice()
-        found = await read_all(client, "s", COUNT)
-        assert list(dict.fromkeys(found)) == list(range(answered))
+        found = await read_some(client, COUNT)
+        assert found == list(range(answered))
 
 
 def expire(session, cluster):
