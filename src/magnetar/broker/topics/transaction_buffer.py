@@ -30,6 +30,11 @@ class OpenTransaction:
     def first(self) -> Position:
         return Position(*self.entries[0][:2])
 
+    @property
+    def last(self) -> Position:
+        ledger_id, _, last = self.entries[-1]
+        return Position(ledger_id, last)
+
     def add(self, ledger_id: int, first: int, last: int) -> None:
         """Add entries that lie behind all there are."""
         if self.entries:
@@ -149,7 +154,12 @@ class TransactionBuffer:
         return [each for each in begun if each in self.open]
 
     def forget(self, trimmed_to: Position) -> None:
-        """Nothing is stored up to a position any more."""
+        """Nothing is stored up to a position any more.
+
+        A transaction of which nothing is left is forgotten: its end may have been stored there.
+        """
+        for transaction in [each for each, its in self.open.items() if its.last <= trimmed_to]:
+            del self.open[transaction]
         for ledger_id in [each for each in self.aborted if each <= trimmed_to.ledger_id]:
             if (here := self.aborted[ledger_id]).ends[-1] <= trimmed_to.entry_id or (
                 ledger_id < trimmed_to.ledger_id

@@ -46,6 +46,16 @@ def test_what_was_aborted_is_known_until_it_is_trimmed():
     assert not buffer.aborted
 
 
+def test_one_of_which_nothing_is_left_is_not_open_any_more():
+    buffer = TransactionBuffer()
+    stored(buffer, ONE, (0, 3, 4))
+    stored(buffer, TWO, (0, 5, 5), (0, 7, 7))
+    buffer.forget(Position(0, 3))
+    assert list(buffer.open) == [ONE, TWO]
+    buffer.forget(Position(0, 6))
+    assert list(buffer.open) == [TWO]
+
+
 @given(st.sets(st.integers(0, 30)), st.integers(0, 20), st.integers(1, 15))
 def test_parts_and_indexes_tell_the_same(aborted, first, count):
     buffer = TransactionBuffer()

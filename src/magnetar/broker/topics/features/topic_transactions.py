@@ -128,6 +128,7 @@ class TopicTransactions:
             position = Position(run.ledger_id, run.last_entry_id + 1)
             await self._state.clock.sleep(0)
         self.buffer.committed_count = self.buffer.aborted_count = 0
+        self.buffer.forget(self._ledger.layout.trimmed_to)
         self._show()
 
     def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool | MagnetarError]:
@@ -260,6 +261,7 @@ class TopicTransactions:
                 await self._ledger.change_properties({SNAPSHOTS: "1"})
                 self._snapshots = await self._open_snapshots()
             self.buffer.forget(self._ledger.layout.trimmed_to)
+            self._show()
             aborted, self._newly_aborted = self._newly_aborted, []
             unsaved, self._unsaved = self._unsaved, 0
             try:
