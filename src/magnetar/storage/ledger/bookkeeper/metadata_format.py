@@ -4,10 +4,12 @@ A ledger is a line of text with the version of the format, and a protobuf messag
 in version 3, which is written; as text in version 2, which is read too.
 """
 
+from io import BytesIO
 from typing import Final
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
+from google.protobuf.proto import parse_length_prefixed, serialize_length_prefixed
 
 from magnetar.errors import InvalidValue
 from magnetar.proto.BookKeeper_pb2 import BookieServiceInfoFormat, LedgerMetadataFormat
@@ -36,24 +38,25 @@ def encode_ledger(metadata: LedgerMetadata) -> bytes:
         message.segment.add(ensembleMember=segment.ensemble, firstEntryId=segment.first_entry_id)
     for key, value in metadata.custom.items():
         message.customMetadata.add(key=key, value=value)
-    body = message.SerializeToString()
-    return _PREFIX + b"3\n" + _varint(len(body)) + body
+    record = BytesIO()
+    record.write(_PREFIX + b"3\n")
+    serialize_length_prefixed(message, record)
+    return record.getvalue()
 
 
 def decode_ledger(data: bytes) -> LedgerMetadata:
     """The ledger in a record. Raises InvalidValue."""
     line, _, body = data.partition(b"\n")
-    message = LedgerMetadataFormat()
+    if line not in {_PREFIX + b"3", _PREFIX + b"2"}:
+        raise InvalidValue(f"the metadata of a ledger begin with {line[:40]!r}: unknown format")
     try:
-        if line == _PREFIX + b"3":
-            message.ParseFromString(_sized(body))
-        elif line == _PREFIX + b"2":
-            text_format.Parse(body, message)
+        if line.endswith(b"3"):
+            message = parse_length_prefixed(LedgerMetadataFormat, BytesIO(body))
         else:
-            raise InvalidValue(f"the metadata of a ledger begin with {line[:40]!r}: unknown format")
-    except (DecodeError, text_format.ParseError, IndexError) as error:
+            message = text_format.Parse(body, LedgerMetadataFormat())
+    except (DecodeError, text_format.ParseError, ValueError, EOFError) as error:
         raise InvalidValue(f"the metadata of a ledger cannot be read: {error}") from error
-    if not message.segment:
+    if message is None or not message.segment:
         raise InvalidValue("the metadata of a ledger name no bookies")
     return LedgerMetadata(
         message.ensembleSize,
@@ -87,27 +90,3 @@ def address_of(bookie_id: str, data: bytes) -> Address:
     if not host or not port.isdecimal():
         raise InvalidValue(f"bookie {bookie_id} does not say where it listens")
     return Address(host, int(port))
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _sized(data: bytes) -> bytes:
-    """The message behind its size. Raises IndexError where it is cut off."""
-    size = shift = at = 0
-    while True:
-        byte = data[at]
-        at += 1
-        size |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-        shift += 7
-    if len(data) - at < size:
-        raise IndexError(f"{len(data) - at} of {size} bytes are there")
-    return data[at : at + size]
