@@ -6,6 +6,8 @@ beyond a gap waits. An entry is confirmed when ``ack_quorum`` of its positions h
 before it is confirmed: then nobody can lose it, or find it and not the one before.
 """
 
+from .distribution import write_set
+
 
 class Acks:
     """What each position of an ensemble has acknowledged."""
@@ -46,9 +48,8 @@ class Acks:
 
     def _first_missing(self, rest: int) -> int:
         """The first entry, of those that are ``rest`` modulo the size, that too few have."""
-        nexts = sorted(
-            self._next[(rest + offset) % self._size] for offset in range(self._write_quorum)
-        )
+        positions = write_set(rest, self._size, self._write_quorum)
+        nexts = sorted(self._next[position] for position in positions)
         reached = nexts[-self._ack_quorum]  # So many positions have what is before.
         return reached + (rest - reached) % self._size
 

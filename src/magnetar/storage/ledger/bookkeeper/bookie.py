@@ -37,6 +37,11 @@ class BookieError(StorageError):
         super().__init__(f"bookie {bookie_id} answered {name} to {what}")
         self.code = code
 
+    @property
+    def says_absent(self) -> bool:
+        """Whether the bookie has no such entry, or nothing of its ledger."""
+        return self.code in {Code.NO_ENTRY, Code.NO_LEDGER}
+
 
 class Adder(Protocol):
     """The writer of a ledger."""

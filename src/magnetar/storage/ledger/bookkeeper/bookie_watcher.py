@@ -5,7 +5,6 @@ Those that are writable have a record at ``available``, those that only answer r
 quarantine for a while: it is chosen only where there are too few others.
 """
 
-import logging
 from itertools import count
 from typing import Final
 
@@ -20,8 +19,6 @@ from .bookie import Bookie
 from .metadata_format import address_of
 from .placement import Placement
 from .settings import BookKeeperSettings
-
-log = logging.getLogger(__name__)
 
 READ_ONLY: Final = "readonly"
 
@@ -41,7 +38,6 @@ class BookieWatcher:
         self.writable: list[str] = []
         self.read_only: list[str] = []
         self.racks: dict[str, str] = {}  # By bookie, where it is known.
-        self.ensemble_changes = 0  # Since it was started.
         self._metadata = metadata
         self._available = f"{settings.ledgers_root}/available"
         self._quarantine_s = settings.quarantine_s

@@ -1,7 +1,7 @@
 """Digests of entries, as they are stored at bookies, and the keys that a password becomes. Pure.
 
 A digest covers the first 32 bytes of an entry (ledger id, entry id, last confirmed, length) and its
-payload. Figures: BookKeeper's DigestManager.
+payload.
 """
 
 import hmac

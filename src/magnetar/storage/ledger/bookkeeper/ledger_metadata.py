@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from .distribution import write_set
+
 ENTRY_ID_END: Final = 2**63
 
 
@@ -57,6 +59,12 @@ class LedgerMetadata:
     def segment_of(self, entry_id: int) -> Segment:
         """The segment of an entry."""
         return self.segments[self._index(entry_id)]
+
+    def bookies_of(self, entry_id: int) -> list[str]:
+        """Those that have an entry, in the order in which they are asked for it."""
+        ensemble = self.segment_of(entry_id).ensemble
+        positions = write_set(entry_id, self.ensemble_size, self.write_quorum)
+        return [ensemble[position] for position in positions]
 
     def segment_end(self, entry_id: int) -> int:
         """The entry behind the segment of an entry; a number behind all, for the last one."""

@@ -6,19 +6,16 @@ says nothing for a while, the next one is asked too, and the first good answer w
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 from magnetar.errors import EntryNotFound, MagnetarError, StorageError
 from magnetar.storage.ledger.store import LedgerEnd, LedgerEntries, LedgerId
 
-from . import wire
 from .bookie import Bookie, BookieError
 from .context import StoreContext
-from .digest import SIZES, digest_of
-from .distribution import write_set
+from .entry_format import EntryFormat, StoredEntry
 from .ledger_metadata import LedgerMetadata
-from .wire import Code, StoredEntry
 
 T = TypeVar("T")
 
@@ -26,10 +23,6 @@ READS_AT_ONCE: Final = 32
 """So many entries are asked for at a time, where each is asked for by itself."""
 BATCH_BYTES_MAX: Final = 4 * 1024 * 1024
 """Bytes of the answer to one request; a bookie's own limit is 5 MiB."""
-STORED_BESIDE: Final = 4 + 32
-"""Bytes of an entry in an answer beside its payload and digest: size and head."""
-
-_ABSENT: Final = frozenset({Code.NO_ENTRY, Code.NO_LEDGER})
 
 
 class LedgerEntryReader:
@@ -41,8 +34,7 @@ class LedgerEntryReader:
         self._ledger_id = ledger_id
         self._metadata = metadata
         self._context = context
-        self._digest = digest_of(metadata.digest_type, metadata.password)
-        self._digest_size = SIZES[metadata.digest_type]
+        self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
 
     async def read(
         self, first: int, count_max: int, bytes_max: int, end: LedgerEnd
@@ -56,8 +48,8 @@ class LedgerEntryReader:
         metadata = self._metadata
         count = min(count_max, last - first + 1, metadata.segment_end(first) - first)
         if metadata.ensemble_size == metadata.write_quorum:
-            # A bookie counts what it stores beside each entry.
-            beside = STORED_BESIDE + self._digest_size
+            # A bookie counts what it stores beside each payload, and the size before it.
+            beside = 4 + self._format.beside
             beside *= bytes_max * (last + 1) // max(end.size_bytes, 1)
             entries = await self._batch(first, count, min(bytes_max + beside, BATCH_BYTES_MAX))
         else:
@@ -70,7 +62,9 @@ class LedgerEntryReader:
         async def ask(bookie: Bookie) -> list[StoredEntry]:
             timeout_s = self._context.settings.read_timeout_s
             stored = await bookie.read_batch(self._ledger_id, first, count, bytes_max, timeout_s)
-            return [self._open(each, entry_id) for entry_id, each in enumerate(stored, first)]
+            return [
+                self._format.check(each, entry_id) for entry_id, each in enumerate(stored, first)
+            ]
 
         return await self._first_good(first, ask)
 
@@ -93,27 +87,23 @@ class LedgerEntryReader:
         async def ask(bookie: Bookie) -> StoredEntry:
             timeout_s = self._context.settings.read_timeout_s
             stored = await bookie.read(self._ledger_id, entry_id, timeout_s)
-            return self._open(stored, entry_id)
+            return self._format.check(stored, entry_id)
 
         return await self._first_good(entry_id, ask)
 
-    def _open(self, stored: bytes, entry_id: int) -> StoredEntry:
-        return wire.open_entry(stored, self._ledger_id, entry_id, self._digest, self._digest_size)
-
-    async def _first_good(self, entry_id: int, ask: Callable[[Bookie], Awaitable[T]]) -> T:
+    async def _first_good(
+        self, entry_id: int, ask: Callable[[Bookie], Coroutine[Any, Any, T]]
+    ) -> T:
         """Ask the bookies that have an entry, until one has answered well."""
-        metadata, context = self._metadata, self._context
-        ensemble = metadata.segment_of(entry_id).ensemble
-        positions = write_set(entry_id, metadata.ensemble_size, metadata.write_quorum)
-        bookies = context.bookies.readable_first([ensemble[position] for position in positions])
+        context = self._context
+        waiting = context.bookies.readable_first(self._metadata.bookies_of(entry_id))
         asked: set[asyncio.Task[T]] = set()
         errors: list[MagnetarError] = []
-        waiting = list(bookies)
         try:
             while waiting or asked:
                 if waiting:
                     bookie = context.bookies.get(waiting.pop(0))
-                    asked.add(context.tasks.start(f"read {self._ledger_id}", _awaited(ask, bookie)))
+                    asked.add(context.tasks.start(f"read {self._ledger_id}", ask(bookie)))
                 patience_s = context.settings.speculative_read_s if waiting else None
                 done, asked = await asyncio.wait(
                     asked, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED
@@ -133,7 +123,7 @@ class LedgerEntryReader:
     def _most_telling(self, entry_id: int, errors: Sequence[MagnetarError]) -> StorageError:
         """The error that says most: that a bookie failed more than that one has no such entry."""
         for error in errors:
-            if not (isinstance(error, BookieError) and error.code in _ABSENT):
+            if not (isinstance(error, BookieError) and error.says_absent):
                 failure = StorageError(
                     f"entry {entry_id} of ledger {self._ledger_id} cannot be read: {error}"
                 )
@@ -177,7 +167,3 @@ class BookKeeperReader:
             self._metadata = metadata
             self._entries = LedgerEntryReader(self._ledger_id, metadata, self._context)
         return await self._entries.read(first, count_max, bytes_max, self.end)
-
-
-async def _awaited(ask: Callable[[Bookie], Awaitable[T]], bookie: Bookie) -> T:
-    return await ask(bookie)

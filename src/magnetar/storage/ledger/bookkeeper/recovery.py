@@ -15,17 +15,15 @@ from typing import Final
 from magnetar.errors import LedgerFenced, MagnetarError, StorageError, TimedOut
 from magnetar.storage.ledger.store import LedgerId
 
-from . import wire
 from .bookie import BookieError
 from .context import StoreContext
-from .digest import SIZES, digest_of, master_key
-from .distribution import absent, covered, write_set
+from .distribution import absent, covered
+from .entry_format import EntryFormat, StoredEntry
 from .ledger_manager import Stored
 from .ledger_metadata import LedgerMetadata, LedgerState
 from .reader import READS_AT_ONCE, LedgerEntryReader
-from .wire import Code, Flag, StoredEntry
+from .wire import LAST_ENTRY, Code, Flag
 
-_ABSENT: Final = frozenset({Code.NO_ENTRY, Code.NO_LEDGER})
 _FENCED_READ: Final = Flag.FENCE | Flag.HIGH_PRIORITY
 _REWRITE: Final = Flag.RECOVERY_ADD | Flag.HIGH_PRIORITY
 
@@ -64,9 +62,7 @@ class _Recovery:
         self._found = metadata  # As the writer left it: where entries are read.
         self._metadata = metadata  # As it will be: bookies that fail now are replaced in it.
         self._context = context
-        self._key = master_key(metadata.password)
-        self._digest = digest_of(metadata.digest_type, metadata.password)
-        self._digest_size = SIZES[metadata.digest_type]
+        self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
         self._stored_by: dict[int, set[str]] = {}  # By entry that is being written again.
         self._failed: dict[str, MagnetarError] = {}  # Bookies that did not store one.
         self._heard = asyncio.Event()  # Something was heard of them.
@@ -125,16 +121,16 @@ class _Recovery:
         try:
             stored = await self._context.bookies.get(bookie_id).read(
                 self._ledger_id,
-                wire.LAST_ENTRY,
+                LAST_ENTRY,
                 self._context.settings.recovery_timeout_s,
                 Flag.FENCE,
-                self._key,
+                self._format.key,
             )
         except BookieError as error:
-            if error.code in _ABSENT:
+            if error.says_absent:
                 return -1
             raise
-        return self._open(stored, wire.LAST_ENTRY).last_confirmed
+        return self._format.check(stored, LAST_ENTRY).last_confirmed
 
     async def _read_on(self, first: int) -> list[StoredEntry]:
         """The next entries that there are, some at a time."""
@@ -154,22 +150,21 @@ class _Recovery:
     async def _read(self, entry_id: int) -> StoredEntry | None:
         """An entry, from whoever has it; None where enough bookies say that they do not."""
         metadata = self._found
-        ensemble = metadata.last_segment.ensemble
         negative = 0
         errors: list[MagnetarError] = []
-        for position in write_set(entry_id, metadata.ensemble_size, metadata.write_quorum):
-            bookie = self._context.bookies.get(ensemble[position])
+        for bookie_id in metadata.bookies_of(entry_id):
+            bookie = self._context.bookies.get(bookie_id)
             try:
                 stored = await bookie.read(
                     self._ledger_id,
                     entry_id,
                     self._context.settings.recovery_timeout_s,
                     _FENCED_READ,
-                    self._key,
+                    self._format.key,
                 )
-                return self._open(stored, entry_id)
+                return self._format.check(stored, entry_id)
             except MagnetarError as error:
-                if not (isinstance(error, BookieError) and error.code in _ABSENT):
+                if not (isinstance(error, BookieError) and error.says_absent):
                     errors.append(error)
                     continue
             negative += 1
@@ -207,17 +202,10 @@ class _Recovery:
     ) -> None:
         for entry in entries:
             length = entry.length - len(entry.payload)
-            frames = wire.add_frames(
-                self._key,
-                self._ledger_id,
-                entry.entry_id,
-                last_confirmed,
-                length,
-                [entry.payload],
-                self._digest,
-                _REWRITE,
+            frames = self._format.adds(
+                entry.entry_id, last_confirmed, length, [entry.payload], _REWRITE
             )
-            for bookie_id in self._bookies_of(entry.entry_id):
+            for bookie_id in self._metadata.bookies_of(entry.entry_id):
                 if (entry.entry_id, bookie_id) not in sent:
                     sent.add((entry.entry_id, bookie_id))
                     bookie = self._context.bookies.get(bookie_id)
@@ -225,14 +213,8 @@ class _Recovery:
                     self._joined.add(bookie_id)
                     bookie.add(frames)
 
-    def _bookies_of(self, entry_id: int) -> list[str]:
-        metadata = self._metadata
-        ensemble = metadata.last_segment.ensemble
-        positions = write_set(entry_id, metadata.ensemble_size, metadata.write_quorum)
-        return [ensemble[position] for position in positions]
-
     def _is_confirmed(self, entry_id: int) -> bool:
-        stored = self._stored_by[entry_id].intersection(self._bookies_of(entry_id))
+        stored = self._stored_by[entry_id].intersection(self._metadata.bookies_of(entry_id))
         return len(stored) >= self._metadata.ack_quorum
 
     def _fail_who_is_silent(self, sent: set[tuple[int, str]]) -> None:
@@ -263,6 +245,3 @@ class _Recovery:
         if bookie_id in self._metadata.last_segment.ensemble:
             self._failed[bookie_id] = error
             self._heard.set()
-
-    def _open(self, stored: bytes, entry_id: int) -> StoredEntry:
-        return wire.open_entry(stored, self._ledger_id, entry_id, self._digest, self._digest_size)

@@ -11,9 +11,6 @@ from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
-from magnetar.inner import checksum
-
-from .digest import Digest
 
 LAST_ENTRY: Final = -1
 """As an entry id, the last entry that a bookie has of a ledger."""
@@ -45,41 +42,14 @@ class Code(IntEnum):
 
 
 _VERSION: Final = 2 << 24
-_ADD: Final = _VERSION | 1 << 16
+ADD: Final = _VERSION | 1 << 16
 _READ: Final = _VERSION | 2 << 16
 _BATCH_READ: Final = _VERSION | 7 << 16
 _OPCODE: Final = 0xFFFF0000
 
-_HEAD: Final = struct.Struct(">qqqq")  # ledger, entry, last confirmed, bytes up to the entry
-_SIZE_AND_WORD: Final = struct.Struct(">II")
 _ANSWER: Final = struct.Struct(">IIiqq")  # size, word, code, ledger, entry
 _READ_REQUEST: Final = struct.Struct(">IIqq")
 _BATCH_REQUEST: Final = struct.Struct(">IIqqqiq")
-_ADD_ANSWER_SIZE: Final = _ANSWER.size - 4
-
-
-def add_frames(  # noqa: PLR0917 - a loop over a column, to be compiled as the others
-    key: bytes,
-    ledger_id: int,
-    first: int,
-    last_confirmed: int,
-    length: int,
-    data: list[bytes],
-    digest: Digest,
-    flags: Flag = Flag.NONE,
-) -> list[bytes]:
-    """The frames of adds, two pieces for each entry: what comes before its payload, and that.
-
-    ``length`` is that of the ledger before the first of them.
-    """
-    word_and_key = (_ADD | flags).to_bytes(4, "big") + key
-    pieces: list[bytes] = []
-    for entry_id, payload in enumerate(data, first):
-        length += len(payload)
-        head = _HEAD.pack(ledger_id, entry_id, last_confirmed, length)
-        checked = word_and_key + head + digest(head, payload)
-        pieces += ((len(checked) + len(payload)).to_bytes(4, "big") + checked, payload)
-    return pieces
 
 
 def read_frame(ledger_id: int, entry_id: int, flags: Flag = Flag.NONE, key: bytes = b"") -> bytes:
@@ -133,7 +103,7 @@ def cut_answers(data: bytes) -> tuple[Answers, int]:
         if end - at < 4 + size:
             break
         opcode = word & _OPCODE
-        if opcode == _ADD:
+        if opcode == ADD:
             if code == Code.OK:
                 entries = answers.added.get(ledger_id)
                 if entries is None:
@@ -145,7 +115,7 @@ def cut_answers(data: bytes) -> tuple[Answers, int]:
         elif opcode == _READ:
             stored = data[at + _ANSWER.size : at + 4 + size]
             answers.reads.append(EntryRead(code, ledger_id, entry_id, stored))
-        elif opcode == _BATCH_READ and size >= _ADD_ANSWER_SIZE + 8:
+        elif opcode == _BATCH_READ and size >= _ANSWER.size - 4 + 8:
             answers.batches.append(_batch(data, at + _ANSWER.size, at + 4 + size, code))
         else:
             raise CorruptEntry(f"a bookie sent a frame that none would: {size} bytes, {word:#x}")
@@ -169,34 +139,3 @@ def _batch(data: bytes, at: int, end: int, code: int) -> BatchRead:
 def frame_size(data: bytes) -> int:
     """Bytes of the frame that begins here, with its size; at least that of an answer."""
     return max(_ANSWER.size, 4 + int.from_bytes(data[:4], "big")) if len(data) >= 4 else 4
-
-
-class StoredEntry(NamedTuple):
-    """An entry as a bookie had it, its digest checked."""
-
-    entry_id: int
-    last_confirmed: int  # When it was written.
-    length: int  # Bytes of the ledger up to and with it.
-    payload: bytes
-    checksum: int  # CRC32-C of the payload.
-
-
-def open_entry(
-    stored: bytes, ledger_id: int, entry_id: int, digest: Digest, digest_size: int
-) -> StoredEntry:
-    """Check an entry. ``LAST_ENTRY`` stands for any. Raises CorruptEntry."""
-    start = _HEAD.size + digest_size
-    if len(stored) < start:
-        raise CorruptEntry(
-            f"entry {entry_id} of ledger {ledger_id} has {len(stored)} bytes at a bookie: too few"
-        )
-    head, payload = stored[: _HEAD.size], stored[start:]
-    found_ledger, found_entry, last_confirmed, length = _HEAD.unpack(head)
-    if digest(head, payload) != stored[_HEAD.size : start]:
-        raise CorruptEntry(f"entry {entry_id} of ledger {ledger_id} fails its digest at a bookie")
-    if found_ledger != ledger_id or entry_id not in {LAST_ENTRY, found_entry}:
-        raise CorruptEntry(
-            f"a bookie answered entry {found_entry} of ledger {found_ledger} where entry "
-            f"{entry_id} of ledger {ledger_id} was asked for"
-        )
-    return StoredEntry(found_entry, last_confirmed, length, payload, checksum(payload))

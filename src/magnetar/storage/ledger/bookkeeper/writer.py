@@ -29,12 +29,11 @@ from magnetar.errors import (
 )
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
-from . import wire
 from .acks import Acks
 from .bookie import Bookie, BookieError
 from .context import StoreContext
-from .digest import digest_of, master_key
 from .distribution import write_set
+from .entry_format import EntryFormat
 from .ledger_manager import Stored
 from .ledger_metadata import LedgerMetadata, LedgerState
 from .reader import LedgerEntryReader
@@ -67,8 +66,7 @@ class BookKeeperWriter:
         self._ledger_id = ledger_id
         self._stored = stored
         self._context = context
-        self._key = master_key(metadata.password)
-        self._digest = digest_of(metadata.digest_type, metadata.password)
+        self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
         self._acks = Acks(metadata.ensemble_size, metadata.write_quorum, metadata.ack_quorum)
         self._ensemble: list[Bookie] = [
             self._bookie(bookie_id) for bookie_id in metadata.last_segment.ensemble
@@ -116,15 +114,7 @@ class BookKeeperWriter:
             because = fenced(self._ledger_id, self._closed_because)
             asyncio.get_running_loop().call_soon(answered, -1, because)
             return
-        frames = wire.add_frames(
-            self._key,
-            self._ledger_id,
-            self._next,
-            self._end.last_entry_id,
-            self._length,
-            data,
-            self._digest,
-        )
+        frames = self._format.adds(self._next, self._end.last_entry_id, self._length, data)
         size = sum(map(len, data))
         last = self._next + len(data) - 1
         run = Run(self._next, last, size, frames, answered, self._context.clock.now())
@@ -282,7 +272,6 @@ class BookKeeperWriter:
             for run in self._runs:
                 if run.sent:
                     self._send_to(position, run)
-        context.bookies.ensemble_changes += 1
 
     # How it ends.
 

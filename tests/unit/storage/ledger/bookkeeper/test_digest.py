@@ -1,4 +1,4 @@
-"""Keys, as bookies know them; digests are in ``test_wire.py``."""
+"""Keys, as bookies know them; digests are in ``test_entry_format.py``."""
 
 from magnetar.storage.ledger.bookkeeper.digest import master_key
 
