@@ -9,7 +9,6 @@ they answer. Each entry has two copies. Half a minute; ``make cluster-jars`` fet
 import asyncio
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -78,7 +77,6 @@ async def measure(servers: str) -> None:
     metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=servers))
     store = await BookKeeperLedgerStore.start(
         metadata,
-        next_id=partial(metadata.next_number, "/ledgers/idgen/ID-"),
         iteration=LoopIteration(asyncio.get_running_loop()),
     )
     for case in CASES:

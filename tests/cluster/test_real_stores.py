@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 
 import pulsar
 import pytest
@@ -36,7 +35,6 @@ async def brokers_on(cluster, name, count=2, **settings):
             stack.push_async_callback(sessions[-1].close)
             ledgers = await BookKeeperLedgerStore.start(
                 ids,
-                next_id=partial(ids.next_number, "/ledgers/idgen/ID-"),
                 iteration=LoopIteration(asyncio.get_running_loop()),
             )
             stack.push_async_callback(ledgers.close)

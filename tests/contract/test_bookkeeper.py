@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,6 @@ async def open_store(cluster):
         metadata = await ZooKeeperMetadataStore.open(there)
         store = await BookKeeperLedgerStore.start(
             metadata,
-            next_id=partial(metadata.next_number, "/ledgers/idgen/ID-"),
             settings=BookKeeperSettings(**settings),
             iteration=LoopIteration(asyncio.get_running_loop()),
         )

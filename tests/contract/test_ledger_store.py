@@ -1,7 +1,6 @@
 """What every ledger store promises, kept by every ledger store."""
 
 import asyncio
-from functools import partial
 
 import pytest
 from unit.storage.ledger.local.support import append, everything, run, snapshot
@@ -64,7 +63,6 @@ class BookKeeperHome:
         metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=self._servers))
         store = await BookKeeperLedgerStore.start(
             metadata,
-            next_id=partial(metadata.next_number, "/ledgers/idgen/ID-"),
             settings=self._settings,
             iteration=LoopIteration(asyncio.get_running_loop()),
         )

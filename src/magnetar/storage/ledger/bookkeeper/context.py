@@ -1,7 +1,6 @@
 """What all ledgers of a store share."""
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
 
 from magnetar.clock import Clock
 from magnetar.storage.ledger.capacity import Capacity
@@ -10,13 +9,7 @@ from magnetar.tasks import Tasks
 from .bookie_watcher import BookieWatcher
 from .ledger_manager import LedgerManager
 from .settings import BookKeeperSettings
-
-
-class Waiting(Protocol):
-    """A writer that waits for bookies."""
-
-    def look(self, now: float) -> None:
-        """Give up bookies that leave entries waiting for too long."""
+from .waiting_writers import WaitingWriters
 
 
 @dataclass(slots=True)
@@ -29,4 +22,4 @@ class StoreContext:
     clock: Clock
     tasks: Tasks
     capacity: Capacity
-    waiting: set[Waiting] = field(default_factory=set)  # Writers of what is not confirmed.
+    waiting: WaitingWriters  # Those of what is not confirmed.

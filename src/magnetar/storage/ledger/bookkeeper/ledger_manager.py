@@ -4,8 +4,8 @@ Whatever changes it is a decision on what was read, and holds only where nothing
 a version that is not the expected one is read again, and decided again.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from magnetar.errors import LedgerNotFound, VersionMismatch
 from magnetar.storage.ledger.store import LedgerId
@@ -14,6 +14,13 @@ from magnetar.storage.metadata.store import ABSENT, MetadataStore
 from .ledger_metadata import LedgerMetadata
 from .ledger_paths import path_of
 from .metadata_format import decode_ledger, encode_ledger
+
+
+class NumberingStore(MetadataStore, Protocol):
+    """A metadata store that counts: ZooKeeper, by its sequential znodes."""
+
+    async def next_number(self, path: str) -> int:
+        """A number that is greater than all before it of this path, which ends with a prefix."""
 
 
 class Stored(NamedTuple):
@@ -28,15 +35,11 @@ class LedgerManager:
 
     def __init__(
         self,
-        metadata: MetadataStore,
+        metadata: NumberingStore,
         root: str,
-        *,
-        next_id: Callable[[], Awaitable[int]],
     ) -> None:
-        """``next_id`` gives ids that ascend, some of which may be in use."""
         self._metadata = metadata
         self._root = root
-        self._next_id = next_id
 
     def path(self, ledger_id: int) -> str:
         """Where its metadata is."""
@@ -46,7 +49,7 @@ class LedgerManager:
         """Store the metadata of a new ledger."""
         value = encode_ledger(metadata)
         while True:
-            ledger_id = await self._next_id()
+            ledger_id = await self._metadata.next_number(f"{self._root}/idgen/ID-")
             try:
                 version = await self._metadata.put(
                     self.path(ledger_id), value, expected_version=ABSENT

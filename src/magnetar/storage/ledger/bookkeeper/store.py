@@ -1,8 +1,6 @@
 """A ledger store on BookKeeper: the contract of ``ledger/store.py`` over a cluster of bookies."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
 from weakref import WeakValueDictionary
 
 from magnetar.clock import Clock, SystemClock
@@ -10,21 +8,18 @@ from magnetar.errors import InvalidValue, StorageError
 from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.capacity import Capacity
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
-from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 from .bookie_watcher import BookieWatcher
 from .context import StoreContext
-from .ledger_manager import LedgerManager
+from .ledger_manager import LedgerManager, NumberingStore
 from .ledger_metadata import LedgerMetadata, LedgerState, Segment
 from .ledger_paths import check_layout
 from .reader import BookKeeperReader
 from .recovery import recover
 from .settings import BookKeeperSettings
+from .waiting_writers import WaitingWriters
 from .writer import BookKeeperWriter
-
-LOOK_S: Final = 0.1
-"""How often it is looked whether bookies leave entries waiting, while entries wait."""
 
 
 class BookKeeperLedgerStore:
@@ -32,10 +27,9 @@ class BookKeeperLedgerStore:
 
     def __init__(
         self,
-        metadata: MetadataStore,
+        metadata: NumberingStore,
         bookies: BookieWatcher,
         *,
-        next_id: Callable[[], Awaitable[int]],
         settings: BookKeeperSettings,
         clock: Clock,
     ) -> None:
@@ -43,7 +37,7 @@ class BookKeeperLedgerStore:
         self._settings = settings
         self._tasks = Tasks("ledgers")
         self._bookies = bookies
-        self._manager = LedgerManager(metadata, settings.ledgers_root, next_id=next_id)
+        self._manager = LedgerManager(metadata, settings.ledgers_root)
         self._context = StoreContext(
             settings,
             self._manager,
@@ -51,27 +45,24 @@ class BookKeeperLedgerStore:
             clock,
             self._tasks,
             Capacity(settings.pending_bytes_max),
+            WaitingWriters(clock, self._tasks),
         )
-        self._clock = clock
         self._writers: WeakValueDictionary[int, BookKeeperWriter] = WeakValueDictionary()
         self._closed = False
-        self._tasks.spawn("look", self._look())
 
     @classmethod
     async def start(
         cls,
-        metadata: MetadataStore,
+        metadata: NumberingStore,
         *,
-        next_id: Callable[[], Awaitable[int]],
         settings: BookKeeperSettings | None = None,
         clock: Clock | None = None,
         iteration: LoopIteration,
     ) -> "BookKeeperLedgerStore":
         """Read which bookies there are, and what a ledger's metadata look like here.
 
-        ``next_id`` gives ids of ledgers that ascend. ``iteration`` is that of the loop; where
-        topics append, it must be the one they use. Raises StorageError where the metadata are not
-        of BookKeeper, or of a layout that is not supported.
+        ``iteration`` is that of the loop; where topics append, it must be the one they use. Raises
+        StorageError where the metadata are not of BookKeeper, or of a layout that is not supported.
         """
         settings = settings or BookKeeperSettings()
         clock = clock or SystemClock()
@@ -89,7 +80,7 @@ class BookKeeperLedgerStore:
             iteration=iteration,
         )
         await bookies.start()
-        return cls(metadata, bookies, next_id=next_id, settings=settings, clock=clock)
+        return cls(metadata, bookies, settings=settings, clock=clock)
 
     async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> BookKeeperWriter:
         self._check_open()
@@ -143,13 +134,6 @@ class BookKeeperLedgerStore:
                 await writer.close("the store was closed")
         await self._tasks.close()
         await self._bookies.close()
-
-    async def _look(self) -> None:
-        while True:
-            await self._clock.sleep(LOOK_S)
-            now = self._clock.now()
-            for writer in list(self._context.waiting):
-                writer.look(now)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,0 +1,34 @@
+"""Writers are looked at as long as they wait, and the loop does nothing when none does."""
+
+from support.clock import ManualClock
+from support.loop import until_idle
+
+from magnetar.storage.ledger.bookkeeper.waiting_writers import LOOK_S, WaitingWriters
+from magnetar.tasks import Tasks
+
+
+class Writer:
+    def __init__(self):
+        self.looks = 0
+
+    def look(self, now):
+        self.looks += 1
+
+
+async def test_those_that_wait_are_looked_at_and_nothing_runs_when_none_does():
+    clock, tasks, writer = ManualClock(), Tasks("test"), Writer()
+    waiting = WaitingWriters(clock, tasks)
+    for looks in (2, 3):
+        waiting.add(writer)
+        waiting.add(writer)
+        await until_idle()
+        assert len(tasks) == 1
+        before = writer.looks
+        for _ in range(looks):
+            await clock.advance(LOOK_S)
+        assert writer.looks == before + looks
+        waiting.discard(writer)
+        await clock.advance(LOOK_S)
+        assert writer.looks == before + looks
+        assert len(tasks) == 0
+    await tasks.close()
