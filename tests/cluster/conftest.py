@@ -1,6 +1,9 @@
 """Two brokers in one loop, over one metadata store and one ledger store in memory."""
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
+
+import pulsar
 
 from magnetar.broker.assemble.stores import Stores
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -45,3 +48,39 @@ async def two_brokers(**settings):
             broker = LocalBroker(settings=settings, stores=Stores(sessions[-1], ledgers))
             brokers.append(await stack.enter_async_context(broker))
         yield Pair(brokers, sessions)
+
+
+async def handed_over_to_and_fro(pair):
+    """The official client publishes and reads 60 numbers while its topic is handed over six times.
+
+    Returns what it received, each once, and the owners there were.
+    """
+    here, there = pair.brokers
+    loop = asyncio.get_running_loop()
+    owners = []
+
+    def talk():
+        """Publish and read by one of the brokers, whichever has the topic."""
+        client = pulsar.Client(here.service_url)
+        producer = client.create_producer("official")
+        consumer = client.subscribe("official", "s")
+        received = []
+        for number in range(60):
+            producer.send(b"%d" % number)
+            while number not in received:  # What was not acknowledged yet comes again.
+                message = consumer.receive(10_000)
+                received.append(int(message.data()))
+                consumer.acknowledge(message)
+            if number % 10 == 5:
+                asyncio.run_coroutine_threadsafe(move(), loop).result()
+        client.close()
+        return list(dict.fromkeys(received))
+
+    async def move():
+        """Hand the topic to the broker that does not have it."""
+        owner, other = (here, there) if here.broker.registry.loaded else (there, here)
+        owners.append(owner)
+        for bundle in owner.broker.registry.ownership.bundles:
+            await owner.broker.registry.unload_bundle(bundle, other.broker.address)
+
+    return await asyncio.wait_for(asyncio.to_thread(talk), 60), owners

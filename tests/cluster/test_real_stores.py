@@ -3,15 +3,12 @@
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import pulsar
 import pytest
-from cluster.conftest import Pair
-from kazoo.client import KazooClient
+from cluster.conftest import Pair, handed_over_to_and_fro
+from support.bookkeeper import bookkeeper_store, expire
 
 from magnetar import Client, InitialPosition
 from magnetar.broker.assemble.stores import Stores
-from magnetar.loop_iteration import LoopIteration
-from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 from magnetar.testing.local_broker import LocalBroker
 
@@ -27,17 +24,12 @@ async def brokers_on(cluster, name, count=2, **settings):
     async with AsyncExitStack() as stack:
         brokers, sessions = [], []
         for _ in range(count):
-            there = cluster.zookeeper.address
-            ids = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=there))
-            stack.push_async_callback(ids.close)
-            own = ZooKeeperSettings(servers=f"{there}/{name}", session_timeout_s=5)
+            own = ZooKeeperSettings(
+                servers=f"{cluster.zookeeper.address}/{name}", session_timeout_s=5
+            )
             sessions.append(await ZooKeeperMetadataStore.open(own))
             stack.push_async_callback(sessions[-1].close)
-            ledgers = await BookKeeperLedgerStore.start(
-                ids,
-                iteration=LoopIteration(asyncio.get_running_loop()),
-            )
-            stack.push_async_callback(ledgers.close)
+            ledgers = await stack.enter_async_context(bookkeeper_store(cluster))
             broker = LocalBroker(settings=settings, stores=Stores(sessions[-1], ledgers))
             brokers.append(await stack.enter_async_context(broker))
         yield Pair(brokers, sessions)
@@ -77,31 +69,8 @@ async def test_another_broker_has_all_that_one_has_answered(cluster, tmp_path):
 
 async def test_the_official_client_follows_a_topic_that_moves(cluster, tmp_path):
     async with brokers_on(cluster, tmp_path.name) as pair:
-        here, there = pair.brokers
-        loop = asyncio.get_running_loop()
-
-        def talk():
-            client = pulsar.Client(here.service_url)
-            producer = client.create_producer(TOPIC)
-            consumer = client.subscribe(TOPIC, "s")
-            received = []
-            for number in range(60):
-                producer.send(b"%d" % number)
-                while number not in received:  # What was not acknowledged yet comes again.
-                    message = consumer.receive(20_000)
-                    received.append(int(message.data()))
-                    consumer.acknowledge(message)
-                if number % 10 == 5:
-                    asyncio.run_coroutine_threadsafe(move(), loop).result()
-            client.close()
-            return list(dict.fromkeys(received))
-
-        async def move():
-            owner, other = (here, there) if here.broker.registry.loaded else (there, here)
-            for bundle in owner.broker.registry.ownership.bundles:
-                await owner.broker.registry.unload_bundle(bundle, other.broker.address)
-
-        assert await asyncio.wait_for(asyncio.to_thread(talk), 60) == list(range(60))
+        received, _ = await handed_over_to_and_fro(pair)
+        assert received == list(range(60))
 
 
 async def test_a_broker_whose_session_expires_answers_nothing_more(cluster, tmp_path):
@@ -116,17 +85,9 @@ async def test_a_broker_whose_session_expires_answers_nothing_more(cluster, tmp_
                 owner = next(
                     i for i, each in enumerate(pair.brokers) if each.broker.registry.loaded
                 )
-                await asyncio.to_thread(expire, pair.sessions[owner], cluster)
+                await asyncio.to_thread(expire, pair.sessions[owner], cluster.zookeeper)
             await producer.send(b"%d" % number)
             answered += 1
             assert not pair.served_twice()
         found = await read_some(client, COUNT)
         assert found == list(range(answered))
-
-
-def expire(session, cluster):
-    """End a session as a server does."""
-    twin = KazooClient(cluster.zookeeper.address, client_id=session._client.client_id)
-    twin.start()
-    twin.stop()
-    twin.close()

@@ -10,9 +10,8 @@ from functools import partial
 from random import Random
 
 import aiohttp
-import pulsar
 import pytest
-from cluster.conftest import two_brokers
+from cluster.conftest import handed_over_to_and_fro, two_brokers
 from support.loop import until
 
 from magnetar import Client, InitialPosition, SubscriptionType
@@ -123,36 +122,9 @@ async def test_sessions_that_are_lost_at_random_lose_nothing_and_keep_the_order(
 
 async def test_the_official_client_is_sent_to_the_owner_and_follows_its_bundle():
     async with two_brokers() as pair:
-        here, there = pair.brokers
-        loop = asyncio.get_running_loop()
-        owners = []
-
-        def talk():
-            """Publish and read by one of the brokers, whichever has the topic."""
-            client = pulsar.Client(here.service_url)
-            producer = client.create_producer("official")
-            consumer = client.subscribe("official", "s")
-            received = []
-            for number in range(60):
-                producer.send(b"%d" % number)
-                while number not in received:  # What was not acknowledged yet comes again.
-                    message = consumer.receive(10_000)
-                    received.append(int(message.data()))
-                    consumer.acknowledge(message)
-                if number % 10 == 5:
-                    asyncio.run_coroutine_threadsafe(move(), loop).result()
-            client.close()
-            return list(dict.fromkeys(received))
-
-        async def move():
-            """Hand the topic to the broker that does not have it."""
-            owner, other = (here, there) if here.broker.registry.loaded else (there, here)
-            owners.append(owner)
-            for bundle in owner.broker.registry.ownership.bundles:
-                await owner.broker.registry.unload_bundle(bundle, other.broker.address)
-
-        assert await asyncio.wait_for(asyncio.to_thread(talk), 60) == list(range(60))
-        assert owners == [here, there] * 3
+        received, owners = await handed_over_to_and_fro(pair)
+        assert received == list(range(60))
+        assert owners == pair.brokers * 3
 
 
 async def test_a_request_of_an_administrator_is_sent_to_the_owner():

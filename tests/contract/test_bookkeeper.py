@@ -2,18 +2,16 @@
 
 import asyncio
 import re
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from support.bookkeeper import bookkeeper_store
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError
-from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import LedgerState
-from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
-from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.ledger.store import LedgerOptions
-from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 
 HERE = Path(__file__).parent
 
@@ -22,22 +20,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 async def open_store(cluster):
-    opened = []
+    async with AsyncExitStack() as stack:
 
-    async def open_one(**settings):
-        there = ZooKeeperSettings(servers=cluster.zookeeper.address)
-        metadata = await ZooKeeperMetadataStore.open(there)
-        store = await BookKeeperLedgerStore.start(
-            metadata,
-            settings=BookKeeperSettings(**settings),
-            iteration=LoopIteration(asyncio.get_running_loop()),
-        )
-        opened.extend((store, metadata))
-        return store
+        async def open_one(**settings):
+            return await stack.enter_async_context(bookkeeper_store(cluster, **settings))
 
-    yield open_one
-    for each in opened:
-        await each.close()
+        yield open_one
 
 
 @pytest.fixture

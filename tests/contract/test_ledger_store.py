@@ -1,20 +1,18 @@
 """What every ledger store promises, kept by every ledger store."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
+from support.bookkeeper import bookkeeper_store
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import EntryNotFound, InvalidValue, LedgerFenced, LedgerNotFound, StorageError
-from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
-from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
-from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerOptions
-from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 
 MIB = 1024 * 1024
 ALL = 10**9
@@ -55,26 +53,19 @@ class BookKeeperHome:
     """Three bookies, which other tests use too."""
 
     def __init__(self, cluster, **settings):
-        self._servers = cluster.zookeeper.address
-        self._settings = BookKeeperSettings(**settings)
-        self._opened = []
+        self._cluster = cluster
+        self._settings = settings
+        self._opened = AsyncExitStack()
 
     async def open(self):
-        metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=self._servers))
-        store = await BookKeeperLedgerStore.start(
-            metadata,
-            settings=self._settings,
-            iteration=LoopIteration(asyncio.get_running_loop()),
-        )
-        self._opened += [store, metadata]
-        return store
+        store = bookkeeper_store(self._cluster, **self._settings)
+        return await self._opened.enter_async_context(store)
 
     async def open_after_crash(self):
         return await self.open()
 
     async def close(self):
-        for each in self._opened:
-            await each.close()
+        await self._opened.aclose()
 
 
 REPLICATED = {

@@ -4,7 +4,7 @@ import asyncio
 import signal
 
 import pytest
-from kazoo.client import KazooClient
+from support.bookkeeper import expire
 
 from bench.bookkeeper_cluster import ZooKeeperServer
 from bench.maven import Missing
@@ -51,14 +51,6 @@ async def store(server):
     store = await ZooKeeperMetadataStore.open(settings(server))
     yield store
     await store.close()
-
-
-def expire(store, server):
-    """End a session as a server does: who has its number and password may."""
-    twin = KazooClient(server.address, client_id=store._client.client_id, timeout=SESSION_S)
-    twin.start()
-    twin.stop()
-    twin.close()
 
 
 async def test_a_session_that_expires_is_lost_and_another_begins(store, server):
