@@ -33,6 +33,9 @@ FIRST = (
 )
 """Their tests wait for processes. Begun last, a long one would be all that still runs."""
 
+OFFICIAL = ("tests/client/", "tests/compatibility/")
+"""Folders whose tests run the official client in their process, which its C++ at times crashes."""
+
 
 gc.disable()  # Until all are collected: half a million objects, and each stays.
 
@@ -43,6 +46,24 @@ class ByFile(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    def __init__(self, config, log):
+        super().__init__(config, log)
+        self._crashed = set()
+
+    def remove_node(self, node):
+        """Pass on what a crashed process has left, and return its test, which has failed, or None.
+
+        A file that it had ended is not passed on: a process would have nothing to do with it, and
+        never ask for another. A test with the official client is tried a second time.
+        """
+        files = self.assigned_work[node]
+        for file in [file for file, ended in files.items() if all(ended.values())]:
+            del files[file]
+        test = super().remove_node(node)
+        again = test and test.startswith(OFFICIAL) and test not in self._crashed
+        self._crashed.add(test)
+        return None if again else test
 
     def _assign_work_unit(self, node):
         spark = node in self.nodes[:SPARKS_MAX]
