@@ -60,9 +60,13 @@ class ByFile(LoadScopeScheduling):
         files = self.assigned_work[node]
         for file in [file for file, ended in files.items() if all(ended.values())]:
             del files[file]
-        test = super().remove_node(node)
+        tests = ((test, file) for file in files for test, ended in files[file].items() if not ended)
+        test, file = next(tests, (None, None))
         again = test and test.startswith(OFFICIAL) and test not in self._crashed
+        if test and not again:
+            files[file][test] = True
         self._crashed.add(test)
+        super().remove_node(node)
         return None if again else test
 
     def _assign_work_unit(self, node):
