@@ -12,7 +12,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -23,6 +24,7 @@ VERSION: Final = "4.17.2"
 """As in Apache Pulsar 4.0.7."""
 REMEDY: Final = "make cluster-jars"
 STARTUP_TIMEOUT_S: Final = 60
+STOP_TIMEOUT_S: Final = 30
 _JARS_MIN: Final = 40
 _POM: Final = Path(__file__).parent / "bookkeeper" / "pom.xml"
 _NAME: Final = f"bookkeeper-{VERSION}"
@@ -75,11 +77,20 @@ def jars() -> Path:
 class Java:
     """One JVM process. ``kill`` and ``start`` may follow one another."""
 
-    def __init__(self, folder: Path, log: str, main: str, *arguments: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        log: str,
+        main: str,
+        *arguments: str,
+        classes: Path | None = None,
+        options: Sequence[str] = _JVM,
+    ) -> None:
+        """``classes`` is a folder of jars, by default of the bookies' own. Raises Missing."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._log = folder / log
-        self._command = ["java", *_JVM, "-cp", f"{jars()}/*", main, *arguments]
+        self._command = ["java", *options, "-cp", f"{classes or jars()}/*", main, *arguments]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -112,6 +123,14 @@ class Java:
     def signal(self, number: int) -> None:
         """Send a signal, as SIGSTOP and SIGCONT."""
         os.kill(self.pid, number)
+
+    def stop(self) -> None:
+        """Ask the process to end, if it runs, and wait until it has."""
+        if self._process is not None:
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_TIMEOUT_S)
+        self.kill()
 
     def kill(self) -> None:
         """End the process at once, if it runs."""

@@ -32,13 +32,14 @@ _OPENED = [
     "java.management/sun.management",
     "jdk.management/com.sun.management.internal",
 ]
-JVM_OPTIONS = [
-    *_MEMORY,
+OPENED = [
     "-Dio.netty.tryReflectionSetAccessible=true",
     "-Dio.netty.recycler.maxCapacityPerThread=4096",
     "-Djava.net.preferIPv4Stack=true",
     *(part for name in _OPENED for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
 ]
+"""What its classes need of the JVM."""
+JVM_OPTIONS = [*_MEMORY, *OPENED]
 
 
 def fetch() -> Path:

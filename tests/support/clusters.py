@@ -7,6 +7,8 @@ import pytest
 
 from bench.bookkeeper_cluster import BookKeeperCluster, ZooKeeperServer
 from bench.maven import Missing
+from bench.pulsar_on_cluster import jars as pulsar_jars
+from bench.pulsar_on_cluster import set_up
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +30,15 @@ def cluster(tmp_path_factory):
         pytest.skip(str(error))
     with bookies:
         yield bookies
+
+
+@pytest.fixture(scope="session")
+def pulsar_cluster(request):
+    """The same, with what brokers of Apache Pulsar need in ZooKeeper."""
+    try:
+        pulsar_jars()
+    except Missing as error:
+        pytest.skip(str(error))
+    bookies = request.getfixturevalue("cluster")
+    set_up(bookies)
+    return bookies
