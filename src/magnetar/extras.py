@@ -1,4 +1,4 @@
-"""What the extra ``broker`` brings: the client alone is installed without it."""
+"""What the extras ``broker`` and ``cluster`` bring: the client alone is installed without them."""
 
 from importlib.util import find_spec
 from typing import Final
@@ -17,3 +17,9 @@ def check_broker() -> None:
             f"the broker and the commands need {', '.join(missing)}: "
             "pip install 'magnetar[broker]', in a checkout pip install '.[broker]'"
         )
+
+
+def check_cluster() -> None:
+    """Raise NotReady where what speaks with ZooKeeper is missing."""
+    if find_spec("kazoo") is None:
+        raise NotReady("metadataStoreUrl needs kazoo: pip install 'magnetar[cluster]'")

@@ -16,9 +16,11 @@ from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import is_loopback
 
 from .settings.auth import AuthSettings, refusals
+from .settings.bookkeeper import BookKeeperSettings, bookkeeper_refusals, copies_not_made
 from .settings.connections import ConnectionSettings
 from .settings.housekeeping import HousekeepingSettings
 from .settings.log import LogSettings
+from .settings.metadata import MetadataSettings, metadata_refusals
 from .settings.metrics import MetricSettings
 from .settings.offload import OffloadSettings
 from .settings.others import OtherSetting, Status, correction_of, judge
@@ -64,6 +66,8 @@ class Config:
     topics: TopicSettings = field(default_factory=TopicSettings)
     transactions: TransactionSettings = field(default_factory=TransactionSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    metadata: MetadataSettings = field(default_factory=MetadataSettings)
+    bookkeeper: BookKeeperSettings = field(default_factory=BookKeeperSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)
@@ -120,16 +124,20 @@ class Config:
             if flag is not None:
                 given[key], sources[key] = text_of(flag), "flag"
         wrong: dict[str, str] = {}
+        sections = {
+            name: section_from(section, given, sources, wrong)
+            for name, section in _SECTIONS.items()
+        }
+        others = [
+            judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
+        ]
+        if not sections["metadata"].in_cluster:
+            others += copies_not_made(sections["bookkeeper"], sources)
         return cls(
-            **{
-                name: section_from(section, given, sources, wrong)
-                for name, section in _SECTIONS.items()
-            },
+            **sections,
             wrong=MappingProxyType(wrong),
             sources=MappingProxyType(sources),
-            others=tuple(
-                judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
-            ),
+            others=tuple(others),
         )
 
     @property
@@ -140,7 +148,7 @@ class Config:
         """
         others = [one.text for one in self.others if one.status is Status.REFUSED]
         of_tls = tls_refusals(self.tls, self.auth, self.sources)
-        found = refusals(self.auth, self.sources) + of_tls + others
+        found = refusals(self.auth, self.sources) + of_tls + others + self._refused_stores()
         if self.server.functions_worker and self.auth.enabled and not self.auth.has_client:
             remedy = "its worker has to sign in, too: set brokerClientAuthenticationPlugin and "
             remedy += "brokerClientAuthenticationParameters (`magnetar init-auth` writes them)"
@@ -150,6 +158,19 @@ class Config:
             *self.wrong.values(),
             *(text for text in found if not self.wrong.keys() & set(_WORDS.findall(text))),
         ]
+
+    def _refused_stores(self) -> list[str]:
+        wrong = metadata_refusals(self.metadata, self.sources)
+        if wrong:
+            return wrong
+        wrong = bookkeeper_refusals(
+            self.bookkeeper, self.sources, alone=not self.metadata.in_cluster
+        )
+        if self.metadata.in_cluster and self.storage.in_memory:
+            source = self.sources["storageInMemory"]
+            remedy = "metadataStoreUrl names a cluster that stores everything: take one of them out"
+            wrong.append(refusal_text("storageInMemory", "true", source, remedy))
+        return wrong
 
     @property
     def warnings(self) -> list[str]:

@@ -34,9 +34,10 @@ def broker(
 ) -> None:
     """Run the broker that a broker.conf describes. Ctrl-C stops it.
 
-    It is the broker of `magnetar standalone`: metadata and ledgers are in a folder of this machine
-    (dataDirectory), and no other broker shares them. Settings that ask for ZooKeeper, BookKeeper or
-    other brokers are refused by name; `magnetar config show --conf broker.conf` says which.
+    With metadataStoreUrl its metadata are in that ZooKeeper and its ledgers at those bookies, which
+    it shares with the other brokers of the cluster. Without it is the broker of `magnetar
+    standalone`, with a folder of its own. `magnetar config show --conf broker.conf` says what
+    becomes of every setting.
 
     Example: magnetar broker --broker-conf conf/broker.conf
     """

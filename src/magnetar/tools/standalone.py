@@ -216,13 +216,16 @@ def _allow_open_files() -> None:
 
 
 def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
-    storage = config.storage
-    kept = (
-        "nothing is stored"
-        if storage.in_memory
-        else f"stored in {storage.data_directory} (durability={storage.durability})"
-    )
     address = broker.address
     urls = (address.service_url, address.service_url_tls, address.web_url, address.web_url_tls)
-    where = f"{' and '.join(filter(None, urls))}, {kept}"
+    where = f"{' and '.join(filter(None, urls))}, {_kept(config)}"
     return f"Magnetar is ready after {took_s:.2f} s, inner loops {inner.BUILD}: {where}"
+
+
+def _kept(config: Config) -> str:
+    storage = config.storage
+    if config.metadata.in_cluster:
+        return f"stored at the bookies of {config.metadata.servers}"
+    if storage.in_memory:
+        return "nothing is stored"
+    return f"stored in {storage.data_directory} (durability={storage.durability})"

@@ -166,7 +166,7 @@ def test_rows_show_value_and_source_of_every_setting():
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path):
     file = tmp_path / "broker.conf"
-    lines = ["brokerServicePort=many", "durability=maybe", "metadataStoreUrl=zk:h:2181"]
+    lines = ["brokerServicePort=many", "durability=maybe", "metadataStoreUrl=etcd:h:2379"]
     lines += ["authenticationEnabled=perhaps", "superUserRoles=*", "brokerServicePortTls=1"]
     file.write_text("\n".join(lines))
     with pytest.raises(InvalidValue) as caught:

@@ -28,9 +28,9 @@ def test_a_broker_runs_from_its_configuration(tmp_path):
     assert started.returncode == 0
 
 
-def test_what_other_brokers_would_share_is_refused_by_name(tmp_path):
+def test_a_metadata_store_of_another_kind_is_refused_by_name(tmp_path):
     conf = tmp_path / "b.conf"
-    conf.write_text("metadataStoreUrl=zk:zookeeper:2181\n")
+    conf.write_text("metadataStoreUrl=etcd:http://h:2379\n")
     ended = CliRunner().invoke(broker, ["--broker-conf", str(conf)])
     assert "metadataStoreUrl" in str(ended.exception)
 

@@ -29,8 +29,9 @@ def test_each_setting_is_shown_with_its_source(tmp_path):
         f"clusterNam (file {file}, line 3) is no setting, it is ignored; did you mean clusterName?"
     )
     assert lines[-1] == (
-        f"metadataStoreSerDesThreads=7 (file {file}, line 2) has no effect: Metadata is kept in "
-        "SQLite, in the data folder."
+        f"metadataStoreSerDesThreads=7 (file {file}, line 2) has no effect: How Pulsar's "
+        "client of ZooKeeper works: ours is another, and one broker alone keeps its metadata in "
+        "SQLite."
     )
 
 

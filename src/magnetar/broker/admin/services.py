@@ -1,7 +1,6 @@
 """What the handlers of each family of routes are given; a file of routes says of which it is."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from magnetar.auth.access import Access
@@ -119,7 +118,8 @@ class BrokerServices:
     overview: Overview
     configuration: DynamicConfiguration
     metrics: MetricSettings
-    data_directory: Path | None  # None: nothing outlives the process.
+    metadata_url: str
+    ledgers: str  # Their folder, or their root in the metadata store of a cluster.
     of_topics: TopicServices
     authorization: RouteAuthorization | None
     events: Events = field(init=False)

@@ -18,6 +18,7 @@ from magnetar.clock import Clock
 from magnetar.version import __version__
 
 from .services import Services
+from .stores import names_of_stores
 
 if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
@@ -41,13 +42,15 @@ def admin_services(
         clock=clock,
     )
     permissions = Permissions(resources)
+    metadata_url, ledgers = names_of_stores(config)
     parts: dict[str, Any] = {
         **{each.name: getattr(services, each.name) for each in fields(services)},
         "authorization": authorization,
         "broker_id": services.address.name,
         "clock": clock,
         "cluster": config.server.cluster,
-        "data_directory": None if config.storage.in_memory else config.storage.data_directory,
+        "metadata_url": metadata_url,
+        "ledgers": ledgers,
         "fanout": Fanout(
             owners, services.schema_registry, policies=services.policies, permissions=permissions
         ),

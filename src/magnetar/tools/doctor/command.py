@@ -77,7 +77,12 @@ def findings(
     its_ports = {config.server.web_port, config.tls.web_port}
     runs = answers and urlsplit(connection.admin_url).port in its_ports
     found += broker.ports(config, runs=runs)
-    found += broker.data_folder(config, runs=runs)
+    if config.metadata.in_cluster:
+        from .cluster import cluster_stores  # noqa: PLC0415 - it has the imports of a broker
+
+        found += cluster_stores(config)
+    else:
+        found += broker.data_folder(config, runs=runs)
     return [*found, health]
 
 

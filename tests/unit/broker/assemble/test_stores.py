@@ -3,7 +3,7 @@ import os
 import pytest
 from unit.broker.peer import Peer, send
 
-from magnetar.broker.assemble.stores import ledger_settings
+from magnetar.broker.assemble.stores import bookkeeper_settings, ledger_settings, names_of_stores
 from magnetar.broker.config import Config
 from magnetar.errors import MagnetarError, StorageError, StoreLocked
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -99,3 +99,33 @@ async def test_the_size_of_the_logs_files_reaches_the_log(tmp_path):
 def test_so_many_files_are_kept_to_be_overwritten(settings, count):
     storage = Config.read(environment={}, flags=settings).storage
     assert ledger_settings(storage).segments_spare_max == count
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"storageInMemory": True}, ("memory:local", "")),
+        ({"dataDirectory": "/data"}, ("sqlite:///data/metadata.sqlite", "/data/ledgers")),
+        ({"metadataStoreUrl": "zk:one:2181/a"}, ("zk:one:2181/a", "/ledgers")),
+        (
+            {"zookeeperServers": "one", "bookkeeperMetadataServiceUri": "zk://one:2181/l"},
+            ("zk:one", "/l"),
+        ),
+    ],
+)
+def test_operators_are_told_where_everything_is(settings, named):
+    assert names_of_stores(Config.read(flags=settings)) == named
+
+
+def test_the_settings_of_bookkeeper_reach_its_client():
+    flags = {
+        "metadataStoreUrl": "zk:one:2181",
+        "managedLedgerDefaultEnsembleSize": 3,
+        "managedLedgerDigestType": "MAC",
+        "managedLedgerPassword": "s",
+        "bookkeeperClientSpeculativeReadTimeoutInMillis": 500,
+    }
+    found = bookkeeper_settings(Config.read(flags=flags))
+    assert (found.ensemble_size, found.write_quorum, found.password) == (3, 2, b"s")
+    assert found.digest_type.name == "HMAC"
+    assert found.speculative_read_s == 0.5

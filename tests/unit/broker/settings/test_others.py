@@ -13,7 +13,7 @@ def status(key: str, value: str) -> Status:
     ("key", "value"),
     [
         ("saslJaasClientAllowedIds", "x"),
-        ("managedLedgerPassword", "x"),
+        ("bookkeeperTLSKeyFilePath", "/key.pem"),
         ("tlsEnabledWithKeyStore", "true"),
         ("tlsKeyStore", "/keys.jks"),
         ("haProxyProtocolEnabled", "true"),
@@ -22,9 +22,8 @@ def status(key: str, value: str) -> Status:
         ("maxUnackedMessagesPerBroker", "2"),
         ("triggerOffloadOnTopicLoad", "true"),
         ("functionsWorkerEnablePackageManagement", "true"),
-        ("managedLedgerDefaultWriteQuorum", "3"),
-        ("zookeeperServers", "zk1:2181"),
-        ("metadataStoreUrl", "zk:zk1:2181"),
+        ("metadataSyncEventTopic", "t"),
+        ("globalZookeeperServers", "zk1:2181"),
     ],
 )
 def test_what_asks_for_what_is_not_done_is_refused(key, value):
@@ -36,7 +35,7 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
     ("key", "value"),
     [
         ("webSocketServiceEnabled", " False "),
-        ("managedLedgerPassword", ""),
+        ("bookkeeperTLSKeyFilePath", ""),
         ("tlsKeyStoreType", "JKS"),
         ("webServiceTlsProvider", "Conscrypt"),
         (
@@ -53,7 +52,7 @@ def test_what_asks_for_nothing_passes(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("managedLedgerDefaultWriteQuorum", "2"),
+        ("webSocketServiceEnabled", "true"),
     ],
 )
 def test_what_pulsars_files_switch_on_is_taken_and_named(key, value):
@@ -75,9 +74,8 @@ def test_a_refusal_names_key_value_source_and_remedy():
         "clients advertisedAddress, and takes the address that a connection comes from for its "
         "client's. Take the setting out, or say false"
     )
-    assert judge("managedLedgerDefaultWriteQuorum", "5", "s", OWN).text.endswith("or say 1")
     assert judge("kinitCommand", "x", "s", OWN).text.endswith("or say /usr/bin/kinit")
-    assert judge("managedLedgerPassword", "x", "s", OWN).text.endswith(". Take it out")
+    assert judge("globalZookeeperServers", "x", "s", OWN).text.endswith(". Take it out")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def verdicts(found):
 def test_a_configuration_that_is_refused_or_misspelt(tmp_path):
     assert verdicts(configuration(None, {})[0]) == [Verdict.OK]
     file = tmp_path / "broker.conf"
-    file.write_text("metadataStoreUrl=zk:h:2181\nclusterNam=x\n")
+    file.write_text("metadataStoreUrl=etcd:h:2379\nclusterNam=x\n")
     found, _ = configuration(file, {})
     assert verdicts(found) == [Verdict.WRONG, Verdict.NOTE]
     assert "metadataStoreUrl" in found[0].said

@@ -27,7 +27,7 @@ def test_a_machine_that_is_well(tmp_path):
 
 
 def test_what_has_to_be_mended_ends_with_1_and_says_how(tmp_path):
-    ended = run(tmp_path=tmp_path, settings="metadataStoreUrl=zk:h:2181\n")
+    ended = run(tmp_path=tmp_path, settings="metadataStoreUrl=etcd:h:2379\n")
     assert ended.exit_code == 1
     assert "metadataStoreUrl" in ended.output
     assert "→ change it in" in ended.output

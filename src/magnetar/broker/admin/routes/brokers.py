@@ -39,10 +39,7 @@ async def owned(admin: BrokerServices, _request: Request) -> Reply:
 
 async def storage(admin: BrokerServices, _: Request) -> Reply:
     """Where the broker stores, by the names of Pulsar's stores."""
-    folder = admin.data_directory
-    url = "memory:local" if folder is None else f"sqlite://{folder / 'metadata.sqlite'}"
-    ledgers = "" if folder is None else str(folder / "ledgers")
-    return shown({**dict.fromkeys(_STORES, url), "ledgersRootPath": ledgers})
+    return shown({**dict.fromkeys(_STORES, admin.metadata_url), "ledgersRootPath": admin.ledgers})
 
 
 async def shutdown(admin: BrokerServices, _: Request) -> Reply:

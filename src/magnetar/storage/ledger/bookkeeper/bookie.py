@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.errors import ConnectionLost, CorruptEntry, MagnetarError, StorageError, TimedOut
 from magnetar.loop_iteration import LoopIteration, Phase
@@ -251,9 +251,8 @@ class _Connection(asyncio.Protocol):
         self._wanted = 0  # Bytes before it is worth to look again.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._bookie.connected(transport)
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by its class.
+        self._bookie.connected(self._transport)
 
     def data_received(self, data: bytes) -> None:
         self._arrived.append(data)

@@ -118,6 +118,11 @@ class BookKeeperLedgerStore:
         """What is kept of a ledger, without opening it. Raises LedgerNotFound."""
         return (await self._manager.read(ledger_id)).metadata
 
+    async def check(self) -> None:
+        """Raises NotEnoughBookies where no new ledger could be made."""
+        self._check_open()
+        self._bookies.placement.choose(self._settings.ensemble_size)
+
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()
         writer = self._writers.pop(ledger_id, None)

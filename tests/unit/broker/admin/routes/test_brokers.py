@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import aiohttp
 import pytest
 from support.faults import FaultyFiles
@@ -29,10 +27,6 @@ async def test_a_broker_without_its_metadata_is_not_well(world):
 async def test_where_the_broker_stores_is_said_by_the_names_of_pulsars_stores(world):
     found = (await world.ask("GET", "/admin/v2/brokers/internal-configuration")).json
     assert found["metadataStoreUrl"] == found["zookeeperServers"] == "memory:local"
-    world.admin.broker.data_directory = Path("/data")
-    found = (await world.ask("GET", "/admin/v2/brokers/internal-configuration")).json
-    assert found["metadataStoreUrl"] == "sqlite:///data/metadata.sqlite"
-    assert found["ledgersRootPath"] == "/data/ledgers"
 
 
 async def test_the_bundles_that_were_looked_up_are_owned(world):

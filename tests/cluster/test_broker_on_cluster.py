@@ -1,0 +1,93 @@
+"""A broker process that a setting puts on a real ZooKeeper server and real bookies."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+
+import pulsar
+import pytest
+
+from magnetar.testing.processes import BrokerProcess
+
+COUNT = 2000
+TOPIC = "persistent://public/default/t"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def settings(cluster, tmp_path):
+    return {
+        "metadataStoreUrl": f"zk:{cluster.zookeeper.address}/{tmp_path.name}",
+        "bookkeeperMetadataServiceUri": cluster.metadata_service_uri,
+        "metadataStoreSessionTimeoutMillis": 4000,
+    }
+
+
+def numbers(consumer, count):
+    found = []
+    for _ in range(count):
+        message = consumer.receive(20_000)
+        found.append(int(message.data()))
+        consumer.acknowledge(message)
+    return found
+
+
+def test_nothing_that_was_answered_is_lost_when_it_is_killed(settings, tmp_path):
+    broker = BrokerProcess(tmp_path / "none", settings=settings)
+    broker.start()
+    client = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
+    try:
+        with urllib.request.urlopen(f"{broker.web_url}/admin/v2/brokers/ready") as answer:
+            assert answer.read() == b"ok"
+        producer = client.create_producer(TOPIC, block_if_queue_full=True, batching_enabled=True)
+        answered = []
+        for number in range(COUNT):
+            producer.send_async(
+                b"%d" % number,
+                lambda result, _, number=number: answered.append((number, result)),
+            )
+        producer.flush()
+        assert answered == [(number, pulsar.Result.Ok) for number in range(COUNT)]
+        broker.kill()
+        broker.start()
+        consumer = client.subscribe(TOPIC, "s", initial_position=pulsar.InitialPosition.Earliest)
+        assert numbers(consumer, COUNT) == list(range(COUNT))
+        client.close()
+        assert broker.terminate() == 0
+    finally:
+        broker.stop()
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_doctor_looks_at_the_cluster(settings, tmp_path):
+    conf = tmp_path / "broker.conf"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    def said(**more):
+        variables = {f"PULSAR_PREFIX_{key}": value for key, value in more.items()}
+        command = [sys.executable, "-m", "magnetar.tools.cli", "doctor", "-o", "json"]
+        done = subprocess.run(
+            [*command, "--conf", str(conf)],
+            check=False,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        found = json.loads(done.stdout)
+        return {each["subject"]: (each["verdict"], each["said"]) for each in found}
+
+    assert said()["bookies"] == ("ok", "3 take writes")
+    assert said()["ZooKeeper"][0] == "ok"
+    verdict, text = said(managedLedgerDefaultEnsembleSize="4")["bookies"]
+    assert (verdict, text) == ("wrong", "3 take writes")
+    away = "zk:127.0.0.1:1"
+    found = said(
+        metadataStoreUrl=away,
+        bookkeeperMetadataServiceUri="",
+        metadataStoreOperationTimeoutSeconds="1",
+    )
+    assert found["ZooKeeper"][0] == "wrong"
