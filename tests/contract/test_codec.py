@@ -10,11 +10,12 @@ from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.ledger_list import LedgerListRecord, SealedLedger
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
 
 HERE = "/a/record"
 
 
-@pytest.fixture(params=[JsonCodec])
+@pytest.fixture(params=[JsonCodec, PulsarCodec])
 def codec(request) -> Codec:
     return request.param()
 
@@ -37,8 +38,23 @@ def test_a_cursor_comes_back(codec):
         batches=[(Position(3, 15), [13])],
         properties={"a": "b"},
     )
-    assert codec.decode_cursor(codec.encode_cursor(state), source=HERE) == state
-    assert 0 < codec.ranges_size(state) < len(codec.encode_cursor(state))
+    value = codec.encode_cursor(state, name="s")
+    assert codec.decode_cursor(value, source=HERE) == state
+    assert 0 < codec.ranges_size(state) < len(value)
+
+
+def test_the_position_of_a_cursor_comes_back(codec):
+    state = CursorState(
+        Position(3, 7),
+        ranges={3: ([9, 20], [12, 20])},
+        batches=[(Position(3, 15), [13])],
+        redeliveries={3: ([8], [2])},
+        properties={"a": "b"},
+        ledger_ids=(5,),
+    )
+    record = codec.decode_cursor(codec.encode_cursor(state, name="s"), source=HERE)
+    entry = codec.encode_position(state, name="s")
+    assert codec.decode_position(entry, record, source=HERE) == state
 
 
 def test_a_schema_comes_back(codec):

@@ -180,7 +180,7 @@ def test_a_stored_ack_set_comes_back_the_same(todo):
     for step in todo:
         apply(acks, step, layout)
         naive.apply(step)
-    stored = encode_cursor(state_of(acks, {"a": "b"}, ranges_max=1000))
+    stored = encode_cursor(state_of(acks, {"a": "b"}, ranges_max=1000), name="s")
     state = decode_cursor(stored, source="/here")
     back = AckSet(state.mark)
     for ledger_id, (firsts, lasts) in state.ranges.items():

@@ -23,9 +23,22 @@ class Codec(Protocol):
     def decode_ledger_list(self, value: bytes, *, source: str) -> LedgerListRecord:
         """Decode the ledgers of a log; no bytes are a log without ledgers."""
 
-    def encode_cursor(self, state: CursorState) -> bytes: ...
+    def encode_cursor(self, state: CursorState, *, name: str) -> bytes:
+        """Encode the record of the cursor ``name``, without its position if that is elsewhere."""
 
     def decode_cursor(self, value: bytes, *, source: str) -> CursorState: ...
+
+    def position_size(self, state: CursorState, *, name: str) -> int:
+        """Return about how large a cursor's position is, 0 where a record may be of any size.
+
+        A large one is kept in a ledger instead, as the cursor's record then says.
+        """
+
+    def encode_position(self, state: CursorState, *, name: str) -> bytes:
+        """Encode the position of a cursor, with all that is acknowledged, for its ledger."""
+
+    def decode_position(self, entry: bytes, state: CursorState, *, source: str) -> CursorState:
+        """Decode the position in a ledger; ``state`` is what the record of the cursor says."""
 
     def ranges_size(self, state: CursorState) -> int:
         """Return how many bytes of a cursor's record are its acknowledged ranges."""

@@ -43,9 +43,11 @@ class CursorState:
     properties: dict[str, str] = field(default_factory=dict)
     unknown: Json = field(default_factory=dict)
     ledger_ids: tuple[int, ...] = ()
+    kept_in: int | None = None
+    """The ledger whose last entry has the rest; the mark is an older one then, to start from."""
 
 
-def encode_cursor(state: CursorState) -> bytes:
+def encode_cursor(state: CursorState, *, name: str) -> bytes:  # noqa: ARG001
     """Encode a record."""
     return encode(
         {

@@ -2,7 +2,7 @@
 
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
-from magnetar.storage.codec.cursor import decode_cursor, encode_cursor, ranges_size
+from magnetar.storage.codec.cursor import CursorState, decode_cursor, encode_cursor, ranges_size
 from magnetar.storage.codec.json_object import Fields, decode, encode
 from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
 from magnetar.storage.codec.schema import decode_schema, encode_schema
@@ -38,6 +38,21 @@ def encode_deletion(topic: TopicName) -> bytes:
     return encode({"topic": str(topic)})
 
 
+def decode_position(
+    entry: bytes,
+    state: CursorState,  # noqa: ARG001 the entry has everything
+    *,
+    source: str,
+) -> CursorState:
+    """Decode an entry that is like a record. Raises CorruptEntry, naming it."""
+    return decode_cursor(entry, source=source)
+
+
+def position_size(state: CursorState, *, name: str) -> int:  # noqa: ARG001
+    """A record may be of any size."""
+    return 0
+
+
 class JsonCodec:
     """Every record is a JSON object."""
 
@@ -45,6 +60,9 @@ class JsonCodec:
     decode_ledger_list = staticmethod(decode_ledger_list)
     encode_cursor = staticmethod(encode_cursor)
     decode_cursor = staticmethod(decode_cursor)
+    position_size = staticmethod(position_size)
+    encode_position = staticmethod(encode_cursor)
+    decode_position = staticmethod(decode_position)
     ranges_size = staticmethod(ranges_size)
     encode_schema = staticmethod(encode_schema)
     decode_schema = staticmethod(decode_schema)

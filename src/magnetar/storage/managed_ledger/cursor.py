@@ -15,8 +15,9 @@ from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.ledger.store import LedgerId, LedgerStore
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_reader import CursorReader
+from magnetar.storage.managed_ledger.cursor_record import CursorRecord
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmer
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
+from magnetar.storage.managed_ledger.cursor_store import state_of
 from magnetar.storage.managed_ledger.log_reader import LogReader
 
 log = logging.getLogger(__name__)
@@ -235,10 +236,10 @@ class Cursor:
         self._changes_saved = -1  # The stored record lacks the change.
         await self.flush()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Save nothing any more: the log is closed."""
         if self._record is not None:
-            self._record.close()
+            await self._record.close()
 
     async def delete(self) -> None:
         """Delete the record, and its ledgers first. Only the managed ledger calls this."""

@@ -308,7 +308,7 @@ class Layout:
         if self.open_id is not None:
             self._ids = (*self._ids, self.open_id)
             self._ends.append(open_last)
-            if open_last >= 0 or self.last == EARLIEST:
+            if open_last >= 0 or self.last.entry_id < 0:
                 self.last = Position(self.open_id, open_last)
         # These are the numbers of entries before each ledger.
         self._before = tuple(accumulate((end + 1 for end in self._ends), initial=0))[:-1]

@@ -10,8 +10,9 @@ from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, Compaction
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor_record import CursorRecord
 from magnetar.storage.managed_ledger.cursor_saver import Trimmer
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
+from magnetar.storage.managed_ledger.cursor_store import CursorStore
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_reader import LogReader
 

@@ -317,7 +317,7 @@ class ManagedLedger:
             )
         finally:
             for cursor in cursors:
-                cursor.close()
+                await cursor.close()
             self._log.close()
         for result in results:
             lost = self._list.ownership is LogOwnership.LOST and isinstance(result, Fenced)

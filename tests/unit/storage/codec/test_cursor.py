@@ -30,14 +30,14 @@ def test_the_fields_have_names():
 
 def test_fields_of_later_versions_are_written_back():
     state = decode_cursor(json.dumps(STORED).encode(), source="/here")
-    assert json.loads(encode_cursor(state)) == STORED
+    assert json.loads(encode_cursor(state, name="s")) == STORED
 
 
 def test_a_record_without_redeliveries_says_nothing_of_them():
     without = {name: value for name, value in STORED.items() if name != "redeliveries"}
     state = decode_cursor(json.dumps(without).encode(), source="/here")
     assert state.redeliveries == {}
-    assert json.loads(encode_cursor(state)) == without
+    assert json.loads(encode_cursor(state, name="s")) == without
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,7 @@ class Logs:
         self.metadata = GatedMetadataStore(self.tree)
         self.ledgers = GatedLedgerStore()
         self.cache = EntryCache()
+        self.codec = JsonCodec()
         self.offloader = None
         self.clock = ManualClock()
         self.tasks = Tasks("test")
@@ -182,7 +183,7 @@ class Logs:
 
     def factory(self, *, cached=True, metadata=None):
         factory = ManagedLedgerFactory(
-            codec=JsonCodec(),
+            codec=self.codec,
             metadata=metadata or self.metadata,
             ledgers=self.ledgers,
             cache=self.cache if cached else EntryCache(0),

@@ -145,7 +145,7 @@ async def test_a_failed_save_is_reported_and_can_be_made_again(logs, store):
 
 async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
     record = await store.create("a/b c", value("1"))
-    await logs.metadata.put(CURSOR, encode_cursor(value("9")))
+    await logs.metadata.put(CURSOR, encode_cursor(value("9"), name="a"))
     await record.save(lambda: value("2"))
     assert await stored(logs) == 2
     await logs.metadata.delete(CURSOR)
@@ -156,7 +156,7 @@ async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
 async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
     record = await store.create("a/b c", value("1"))
     await LedgerList.open(NAME, logs.factory())
-    await logs.metadata.put(CURSOR, encode_cursor(value("9")))
+    await logs.metadata.put(CURSOR, encode_cursor(value("9"), name="a"))
     with pytest.raises(Fenced):
         await record.save(lambda: value("2"))
     assert await stored(logs) == 9
@@ -165,7 +165,7 @@ async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
 
 
 async def test_creating_takes_the_place_of_what_a_former_owner_created(logs, store):
-    await logs.metadata.put(CURSOR, encode_cursor(value("9")))
+    await logs.metadata.put(CURSOR, encode_cursor(value("9"), name="a"))
     record = await store.create("a/b c", value("1"))
     assert await stored(logs) == 1
     await record.save(lambda: value("2"))
@@ -174,6 +174,6 @@ async def test_creating_takes_the_place_of_what_a_former_owner_created(logs, sto
 
 async def test_a_closed_record_is_left_alone(logs, store):
     record = await store.create("a/b c", value("1"))
-    record.close()
+    await record.close()
     await record.save(lambda: value("2"))
     assert await stored(logs) == 1

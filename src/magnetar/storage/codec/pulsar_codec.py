@@ -1,0 +1,32 @@
+"""The codec of a cluster: logs and cursors are in Pulsar's own formats. Pure."""
+
+from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.codec.pulsar.cursor import (
+    decode_cursor,
+    decode_position,
+    encode_cursor,
+    encode_position,
+    position_size,
+    ranges_size,
+)
+from magnetar.storage.codec.pulsar.ledger_list import decode_ledger_list, encode_ledger_list
+
+
+class PulsarCodec:
+    """Brokers and tools of Apache Pulsar read what it writes, and it reads what they wrote."""
+
+    encode_ledger_list = staticmethod(encode_ledger_list)
+    decode_ledger_list = staticmethod(decode_ledger_list)
+    encode_cursor = staticmethod(encode_cursor)
+    decode_cursor = staticmethod(decode_cursor)
+    position_size = staticmethod(position_size)
+    encode_position = staticmethod(encode_position)
+    decode_position = staticmethod(decode_position)
+    ranges_size = staticmethod(ranges_size)
+    encode_schema = staticmethod(JsonCodec.encode_schema)
+    decode_schema = staticmethod(JsonCodec.decode_schema)
+    encode_owner = staticmethod(JsonCodec.encode_owner)
+    decode_owner = staticmethod(JsonCodec.decode_owner)
+    encode_deletion = staticmethod(JsonCodec.encode_deletion)
+    encode_object = staticmethod(JsonCodec.encode_object)
+    decode_object = staticmethod(JsonCodec.decode_object)
