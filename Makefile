@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars scenarios crash sink bank spark-places two-brokers functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash sink bank spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -46,6 +46,14 @@ other-clients: $(READY)  ## transactions by the Java and the Go client (Maven an
 
 cluster-jars: $(READY)  ## a real ZooKeeper and real bookies for the tests of clusters (Maven fetches them)
 	@$(PY) -m bench.bookkeeper_cluster
+
+cluster: $(READY)   ## ZooKeeper, three bookies and a broker on this machine, until Ctrl-C (Maven fetches them)
+	@$(PY) -m bench.cluster $(ARGS)
+
+test-cluster: $(READY)  ## clients, recordings, transactions and functions on a real ZooKeeper and bookies
+	@if $(PY) -m bench.bookkeeper_cluster; then \
+		ON_CLUSTER=1 $(PY) -m pytest -n auto $(if $(findstring tests/,$(ARGS)),,tests/client tests/compatibility \
+			tests/golden tests/transactions tests/functions tests/offload tests/contract tests/cluster) $(ARGS); fi
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)

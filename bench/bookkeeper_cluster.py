@@ -108,7 +108,12 @@ class Java:
         """Start the process."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                start_new_session=True,  # Ctrl-C is for us, who end it last.
             )
 
     def await_ready(self, ready: Callable[[], bool]) -> None:
@@ -252,6 +257,8 @@ class BookKeeperCluster:
         ]
 
     def __enter__(self) -> Self:
+        if self.zookeeper.running:
+            return self
         try:
             self.zookeeper.__enter__()
             self.shell("initnewcluster")

@@ -36,7 +36,12 @@ settings.register_profile(
 )
 settings.load_profile("magnetar")
 
-pytest_plugins = ["magnetar.testing.plugin", "support.workers", "support.clusters"]
+pytest_plugins = [
+    "magnetar.testing.plugin",
+    "support.workers",
+    "support.clusters",
+    "support.on_cluster",
+]
 
 
 def pytest_asyncio_loop_factories():

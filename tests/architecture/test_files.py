@@ -20,6 +20,8 @@ TESTED_ELSEWHERE = {
     "broker/admin/routes/replay.py": "tests/client/test_operator_letters.py",
     "broker/admin/owners.py": "tests/cluster/test_admin_requests.py, with two brokers",
     "broker/peers.py": "tests/cluster/test_peers.py",
+    "tools/initialize_cluster_metadata.py": "tests/cluster/test_broker_on_cluster.py",
+    "broker/assemble/new_cluster.py": "tests/cluster/test_broker_on_cluster.py",
     "tools/doctor/cluster.py": "tests/cluster/test_broker_on_cluster.py, on a real cluster",
     "broker/assemble/admin.py": "tests/unit/broker/admin/test_services.py",
     "broker/assemble/access.py": "tests/security, with a broker, as the next ones",

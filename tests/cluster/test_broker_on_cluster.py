@@ -1,5 +1,6 @@
 """A broker process that a setting puts on a real ZooKeeper server and real bookies."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -8,8 +9,16 @@ import urllib.request
 
 import pulsar
 import pytest
+from click.testing import CliRunner
 
+from magnetar.broker.resources import Resources
+from magnetar.model.names import NamespaceName
+from magnetar.model.system_topics import COORDINATORS
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.ledger.bookkeeper.ledger_paths import check_layout
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 from magnetar.testing.processes import BrokerProcess
+from magnetar.tools.cli import magnetar as cli
 
 COUNT = 2000
 TOPIC = "persistent://public/default/t"
@@ -91,3 +100,28 @@ def test_the_doctor_looks_at_the_cluster(settings, tmp_path):
         metadataStoreOperationTimeoutSeconds="1",
     )
     assert found["ZooKeeper"][0] == "wrong"
+
+
+def test_a_new_cluster_has_what_its_brokers_look_for(zookeeper, tmp_path):
+    url = f"zk:{zookeeper.address}/{tmp_path.name}"
+    command = ["initialize-cluster-metadata", "-c", "east", "-md", url, "-uw", "http://one:8080"]
+    command += ["-ub", "pulsar://one:6650", "--default-namespace-bundle-number", "16"]
+    for _ in range(2):  # What is there stays.
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == 0, done.output
+
+    async def written():
+        store = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=url[3:]))
+        try:
+            check_layout((await store.get("/ledgers/LAYOUT")).value)
+            assert await store.children("/ledgers/available") == ["readonly"]
+            resources = Resources(store, "east", codec=PulsarCodec())
+            found = await resources.cluster("east")
+            namespace = await resources.namespace(NamespaceName("public", "default"))
+            partitions = await resources.partitions(COORDINATORS)
+            resources.close()
+        finally:
+            await store.close()
+        return found.broker_service_url, len(namespace.bundles.boundaries), partitions
+
+    assert asyncio.run(written()) == ("pulsar://one:6650", 17, 16)

@@ -19,7 +19,7 @@ from magnetar.errors import (
     TenantNotFound,
     TopicNotFound,
 )
-from magnetar.model.bundles import Bundle, Bundles
+from magnetar.model.bundles import BUNDLES_DEFAULT, Bundle, Bundles
 from magnetar.model.names import DOMAINS, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
@@ -54,18 +54,25 @@ class Resources:
         """Stop watching the metadata store. This must not be used afterwards."""
         self._records.close()
 
-    async def ensure_defaults(self, cluster: str, *urls: str) -> None:
-        """Make sure that the cluster and Pulsar's own namespaces exist. ``urls``: ClusterData.of"""
+    async def ensure_defaults(
+        self, cluster: str, *urls: str, alone: bool = True, bundles: int = BUNDLES_DEFAULT
+    ) -> None:
+        """Make sure that the cluster and Pulsar's own namespaces exist.
+
+        ``urls``: ``ClusterData.of``. The cluster of a broker that is alone is where that is;
+        another keeps the addresses that it was given at first.
+        """
         here = ClusterData.of(*urls)
         stored = await self.cluster(cluster)
         if stored is None:
             await self._records.create(paths.cluster(cluster), here)
-        elif stored.moved_to(here) != stored:
+        elif alone and stored.moved_to(here) != stored:
             await self.update_cluster(cluster, lambda data: data.moved_to(here))
         for namespace in DEFAULT_NAMESPACES:
             tenant = _default_tenant(cluster)
             await self._records.create(paths.tenant(namespace.tenant), tenant)
-            await self._records.create(paths.namespace(namespace), NamespacePolicies.fresh(cluster))
+            policies = NamespacePolicies.fresh(cluster, bundles)
+            await self._records.create(paths.namespace(namespace), policies)
 
     async def clusters(self) -> list[str]:
         return await self._records.children(paths.CLUSTERS)

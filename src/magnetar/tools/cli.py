@@ -18,6 +18,11 @@ COMMANDS: Final = {
     "broker": Lazy(
         "magnetar.tools.broker", "broker", "Run the broker that a broker.conf describes."
     ),
+    "initialize-cluster-metadata": Lazy(
+        "magnetar.tools.initialize_cluster_metadata",
+        "initialize_cluster_metadata",
+        "Write what the brokers of a new cluster find in ZooKeeper.",
+    ),
     "pipelines": Lazy(
         "magnetar.tools.pipelines", "pipelines", "Check and run pipelines declared in a file."
     ),

@@ -64,6 +64,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     await resources.ensure_defaults(
         cluster,
         *(address.web_url, address.service_url, address.web_url_tls, address.service_url_tls),
+        alone=not config.metadata.in_cluster,
     )
     policies = PolicyService(
         resources,

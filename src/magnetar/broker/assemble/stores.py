@@ -86,7 +86,7 @@ async def _stores_of_cluster(context: BuildContext) -> Stores:
         beside, settings=settings, clock=context.clock, iteration=context.iteration
     )
     stack.push_async_callback(ledgers.close)
-    return Stores(metadata, ledgers)
+    return Stores(metadata, ledgers, codec_of(config))
 
 
 async def open_zookeeper(config: Config, servers: str = "") -> "ZooKeeperMetadataStore":
@@ -135,6 +135,15 @@ def bookkeeper_settings(config: Config) -> "BookKeeperSettings":
         read_timeout_s=given.timeout_s,
         speculative_read_s=given.speculative_read_ms / 1000 or default.speculative_read_s,
     )
+
+
+def codec_of(config: Config) -> Codec:
+    """How records look: in a cluster as Pulsar's brokers write them."""
+    if not config.metadata.in_cluster:
+        return JsonCodec()
+    from magnetar.storage.codec.pulsar_codec import PulsarCodec  # noqa: PLC0415
+
+    return PulsarCodec()
 
 
 def names_of_stores(config: Config) -> tuple[str, str]:

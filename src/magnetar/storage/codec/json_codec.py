@@ -48,9 +48,9 @@ def decode_position(
     return decode_cursor(entry, source=source)
 
 
-def fits_record(state: CursorState, *, name: str) -> bool:  # noqa: ARG001
-    """Say that a record may be of any size."""
-    return True
+def position_size(state: CursorState, *, name: str) -> int:  # noqa: ARG001
+    """A record may be of any size."""
+    return 0
 
 
 class JsonCodec:
@@ -60,7 +60,7 @@ class JsonCodec:
     decode_ledger_list = staticmethod(decode_ledger_list)
     encode_cursor = staticmethod(encode_cursor)
     decode_cursor = staticmethod(decode_cursor)
-    fits_record = staticmethod(fits_record)
+    position_size = staticmethod(position_size)
     encode_position = staticmethod(encode_cursor)
     decode_position = staticmethod(decode_position)
     ranges_size = staticmethod(ranges_size)

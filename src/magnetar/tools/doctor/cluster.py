@@ -6,10 +6,9 @@ from magnetar.broker.assemble.stores import bookkeeper_settings, open_zookeeper
 from magnetar.broker.config import Config
 from magnetar.broker.settings.bookkeeper import servers_and_root
 from magnetar.errors import InvalidValue, MagnetarError
+from magnetar.storage.ledger.bookkeeper.ledger_paths import AVAILABLE, LAYOUT, READ_ONLY
 
 from .finding import Finding, note, ok, wrong
-
-_READ_ONLY = "readonly"
 
 
 def cluster_stores(config: Config) -> list[Finding]:
@@ -30,9 +29,9 @@ async def _look(config: Config, servers: str) -> list[Finding]:
     except MagnetarError as error:
         return [wrong("ZooKeeper", str(error), "start it, or correct metadataStoreUrl")]
     try:
-        names = set(await metadata.children(f"{root}/available")) - {_READ_ONLY}
-        read_only = await metadata.children(f"{root}/available/{_READ_ONLY}")
-        layout = await metadata.get(f"{root}/LAYOUT")
+        names = set(await metadata.children(f"{root}/{AVAILABLE}")) - {READ_ONLY}
+        read_only = await metadata.children(f"{root}/{AVAILABLE}/{READ_ONLY}")
+        layout = await metadata.get(f"{root}/{LAYOUT}")
     finally:
         await metadata.close()
     found = [ok("ZooKeeper", f"{beside} answers")]

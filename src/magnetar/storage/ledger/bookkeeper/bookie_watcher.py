@@ -6,7 +6,6 @@ quarantine for a while: it is chosen only where there are too few others.
 """
 
 from itertools import count
-from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, InvalidValue
@@ -16,11 +15,10 @@ from magnetar.tasks import Tasks
 
 from .addresses import Address
 from .bookie import Bookie
+from .ledger_paths import AVAILABLE, READ_ONLY
 from .metadata_format import address_of
 from .placement import Placement
 from .settings import BookKeeperSettings
-
-READ_ONLY: Final = "readonly"
 
 
 class BookieWatcher:
@@ -39,7 +37,7 @@ class BookieWatcher:
         self.read_only: list[str] = []
         self.racks: dict[str, str] = {}  # By bookie, where it is known.
         self._metadata = metadata
-        self._available = f"{settings.ledgers_root}/available"
+        self._available = f"{settings.ledgers_root}/{AVAILABLE}"
         self._quarantine_s = settings.quarantine_s
         self._clock = clock
         self._turn = count()  # Ledgers take bookies by turns.

@@ -11,6 +11,9 @@ from magnetar.errors import InvalidValue
 
 LONG_FROM: Final = 2**31 - 1
 
+LAYOUT: Final = "LAYOUT"
+AVAILABLE: Final = "available"
+READ_ONLY: Final = "readonly"
 _LAYOUT: Final = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 _PATH: Final = re.compile(r"/(\d\d)/(\d{4})/L(\d{4})|/(\d{3})/(\d{4})/(\d{4})/(\d{4})/L(\d{4})")
 
@@ -39,3 +42,12 @@ def check_layout(layout: bytes) -> None:
             f"the ledgers of this cluster are laid out by {factory or lines[0]!r}: only {_LAYOUT}, "
             "BookKeeper's default, is supported"
         )
+
+
+def new_cluster(instance_id: str) -> dict[str, bytes]:
+    """What is at the root of a cluster that has no ledgers yet, in the order of writing it."""
+    return {
+        f"/{AVAILABLE}/{READ_ONLY}": b"",
+        "/INSTANCEID": instance_id.encode(),
+        f"/{LAYOUT}": f"2\n{_LAYOUT}:1".encode(),
+    }

@@ -14,7 +14,7 @@ from .bookie_watcher import BookieWatcher
 from .context import StoreContext
 from .ledger_manager import LedgerManager, NumberingStore
 from .ledger_metadata import LedgerMetadata, LedgerState, Segment
-from .ledger_paths import check_layout
+from .ledger_paths import LAYOUT, check_layout
 from .reader import BookKeeperReader
 from .recovery import recover
 from .settings import BookKeeperSettings
@@ -66,11 +66,11 @@ class BookKeeperLedgerStore:
         """
         settings = settings or BookKeeperSettings()
         clock = clock or SystemClock()
-        layout = await metadata.get(f"{settings.ledgers_root}/LAYOUT")
+        layout = await metadata.get(f"{settings.ledgers_root}/{LAYOUT}")
         if layout is None:
             raise StorageError(
                 f"there is no cluster of bookies at {settings.ledgers_root} in the metadata "
-                "store: make it with `bookkeeper shell initnewcluster`"
+                "store: make it with `magnetar initialize-cluster-metadata`"
             )
         check_layout(layout.value)
         bookies = BookieWatcher(

@@ -1,0 +1,37 @@
+"""Writes what the brokers of a new cluster find in ZooKeeper."""
+
+from uuid import uuid4
+
+from magnetar.broker.config import Config
+from magnetar.broker.resources import Resources
+from magnetar.errors import AlreadyExists, VersionMismatch
+from magnetar.model.system_topics import COORDINATORS
+from magnetar.storage.ledger.bookkeeper.ledger_paths import new_cluster
+from magnetar.storage.metadata.store import ABSENT
+
+from .stores import bookkeeper_settings, codec_of, open_zookeeper
+
+
+async def initialize_cluster(config: Config, *urls: str, bundles: int, coordinators: int) -> None:
+    """Write it, and let be what is there. ``urls``: ``ClusterData.of``. Raises StorageError."""
+    metadata = await open_zookeeper(config)
+    try:
+        if not config.bookkeeper.service_uri:
+            root = bookkeeper_settings(config).ledgers_root
+            for path, value in new_cluster(str(uuid4())).items():
+                try:
+                    await metadata.put(root + path, value, expected_version=ABSENT)
+                except VersionMismatch:
+                    continue
+        resources = Resources(metadata, config.server.cluster, codec=codec_of(config))
+        try:
+            await resources.ensure_defaults(
+                config.server.cluster, *urls, alone=False, bundles=bundles
+            )
+            await resources.create_partitioned_topic(COORDINATORS, coordinators)
+        except AlreadyExists:
+            pass  # Somebody has said how many.
+        finally:
+            resources.close()
+    finally:
+        await metadata.close()
