@@ -28,11 +28,8 @@ class Codec(Protocol):
 
     def decode_cursor(self, value: bytes, *, source: str) -> CursorState: ...
 
-    def position_size(self, state: CursorState, *, name: str) -> int:
-        """Return about how large a cursor's position is, 0 where a record may be of any size.
-
-        A large one is kept in a ledger instead, as the cursor's record then says.
-        """
+    def fits_record(self, state: CursorState, *, name: str) -> bool:
+        """Whether a cursor's position may be in its record; else it is kept in a ledger."""
 
     def encode_position(self, state: CursorState, *, name: str) -> bytes:
         """Encode the position of a cursor, with all that is acknowledged, for its ledger."""

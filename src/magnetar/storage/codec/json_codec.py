@@ -48,9 +48,9 @@ def decode_position(
     return decode_cursor(entry, source=source)
 
 
-def position_size(state: CursorState, *, name: str) -> int:  # noqa: ARG001
-    """A record may be of any size."""
-    return 0
+def fits_record(state: CursorState, *, name: str) -> bool:  # noqa: ARG001
+    """Say that a record may be of any size."""
+    return True
 
 
 class JsonCodec:
@@ -60,7 +60,7 @@ class JsonCodec:
     decode_ledger_list = staticmethod(decode_ledger_list)
     encode_cursor = staticmethod(encode_cursor)
     decode_cursor = staticmethod(decode_cursor)
-    position_size = staticmethod(position_size)
+    fits_record = staticmethod(fits_record)
     encode_position = staticmethod(encode_cursor)
     decode_position = staticmethod(decode_position)
     ranges_size = staticmethod(ranges_size)

@@ -6,7 +6,7 @@ from magnetar.storage.codec.pulsar.cursor import (
     decode_position,
     encode_cursor,
     encode_position,
-    position_size,
+    fits_record,
     ranges_size,
 )
 from magnetar.storage.codec.pulsar.ledger_list import decode_ledger_list, encode_ledger_list
@@ -19,7 +19,7 @@ class PulsarCodec:
     decode_ledger_list = staticmethod(decode_ledger_list)
     encode_cursor = staticmethod(encode_cursor)
     decode_cursor = staticmethod(decode_cursor)
-    position_size = staticmethod(position_size)
+    fits_record = staticmethod(fits_record)
     encode_position = staticmethod(encode_position)
     decode_position = staticmethod(decode_position)
     ranges_size = staticmethod(ranges_size)

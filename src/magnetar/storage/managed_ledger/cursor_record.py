@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 from magnetar.errors import MagnetarError, StorageError, VersionMismatch
 from magnetar.model.position import EARLIEST
@@ -12,12 +11,6 @@ from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.position_ledger import PositionLedger
 from magnetar.storage.metadata.store import ABSENT
-
-POSITION_SIZE_MAX: Final = 4096
-"""About the bytes of a position within a record: some 200 holes. A larger one goes to a ledger.
-
-It comes back when it is half as large, so that it does not go to and fro.
-"""
 
 
 class CursorRecord:
@@ -105,13 +98,13 @@ class CursorRecord:
         return None
 
     async def _put(self, state: CursorState) -> None:
-        size = self._context.codec.position_size(state, name=self._name)
-        if size > (POSITION_SIZE_MAX // 2 if self._ledger.appended_to else POSITION_SIZE_MAX):
+        """Write a position that goes to a ledger there until the log is closed: not to and fro."""
+        fits = self._context.codec.fits_record(state, name=self._name)
+        if self._ledger.appended_to or not fits:
             await self._put_elsewhere(state)
         else:
             await self._put_record(state)
             await self._ledger.delete()
-            self._pointer = b""
 
     async def _put_elsewhere(self, state: CursorState) -> None:
         """Append the position to the ledger; let the record name it if it does not yet."""

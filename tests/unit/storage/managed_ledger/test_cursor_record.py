@@ -57,12 +57,23 @@ async def test_properties_are_in_the_record_whatever_is_in_the_ledger(logs, stor
     assert [each.name for each in (await recorded(logs)).cursorProperties] == ["colour"]
 
 
+async def test_a_batch_that_is_acknowledged_in_part_is_in_a_ledger(logs, store):
+    record = await store.create("s", state(0, []))
+    batches = [(Position(3, 5), [0b101])]
+    await record.save(lambda: CursorState(Position(3, 0), batches=batches))
+    assert not (await recorded(logs)).batchedEntryDeletionIndexInfo
+    assert (await loaded(store)).batches == batches
+
+
 async def test_a_position_that_is_small_again_is_in_the_record_again(logs, store):
     record = await store.create("s", state(0, []))
     await record.save(lambda: state(0, HOLES[:250]))
     assert (await recorded(logs)).cursorsLedgerId in logs.ledgers.existing
-    await record.save(lambda: state(1, HOLES[:150]))
+    await record.save(lambda: state(1, HOLES[:50]))
     assert (await recorded(logs)).cursorsLedgerId in logs.ledgers.existing, "not to and fro"
+    await record.close()
+    found, record = (await store.load())["s"]
+    assert found.mark == Position(3, 1)
     await record.save(lambda: state(2, HOLES[:50]))
     assert (await recorded(logs)).cursorsLedgerId == -1
     assert logs.ledgers.existing == set()

@@ -31,6 +31,9 @@ REPLICATED: Final = "pulsar.replicated.subscription"
 LEDGERS: Final = "magnetar.ledgers"
 """The property that names the ledgers of a cursor, as numbers between commas."""
 
+POSITION_SIZE_MAX: Final = 4096
+"""About the bytes of a position within a record: some 200 holes."""
+
 _INTERNAL: Final = "#pulsar.internal."  # Pulsar's own properties begin so.
 _IN_THE_RECORD: Final = -1
 _FIELDS: Final = tuple(ManagedCursorInfo.DESCRIPTOR.fields_by_name)
@@ -56,14 +59,12 @@ def encode_cursor(state: CursorState, *, name: str) -> bytes:
     return message.SerializeToString()
 
 
-def position_size(state: CursorState, *, name: str) -> int:
-    """Return about how large a position is, without encoding it."""
-    size = _RANGE * sum(len(firsts) for firsts, _ in state.ranges.values())
-    size += sum(_RANGE + _NUMBER * len(words) for _, words in state.batches)
-    size += _NUMBER * sum(len(entry_ids) for entry_ids, _ in state.redeliveries.values())
-    if name in NUMBERED:
-        size += sum(_NUMBER + len(key) for key in state.properties)
-    return size
+def fits_record(state: CursorState, *, name: str) -> bool:
+    """Whether a position is small, and Pulsar takes all of it out of a record.
+
+    What is acknowledged of a batch its brokers read in ledgers alone (4.0.7).
+    """
+    return not state.batches and _size(state, name) <= POSITION_SIZE_MAX
 
 
 def encode_position(state: CursorState, *, name: str) -> bytes:
@@ -142,6 +143,15 @@ def _read_acks(message: ManagedCursorInfo | PositionInfo, state: CursorState) ->
     state.redeliveries = {
         each.ledgerId: (list(each.entryId), list(each.count)) for each in message.redeliveries
     }
+
+
+def _size(state: CursorState, name: str) -> int:
+    """Return about how large a position is, without encoding it."""
+    size = _RANGE * sum(len(firsts) for firsts, _ in state.ranges.values())
+    size += _NUMBER * sum(len(entry_ids) for entry_ids, _ in state.redeliveries.values())
+    if name in NUMBERED:
+        size += sum(_NUMBER + len(key) for key in state.properties)
+    return size
 
 
 def _is_number(key: str, cursor: str) -> bool:

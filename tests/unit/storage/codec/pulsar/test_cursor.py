@@ -9,12 +9,13 @@ from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.codec.pulsar.cursor import (
     LEDGERS,
     NUMBERED,
+    POSITION_SIZE_MAX,
     REPLICATED,
     decode_cursor,
     decode_position,
     encode_cursor,
     encode_position,
-    position_size,
+    fits_record,
     ranges_size,
 )
 from magnetar.storage.managed_ledger import compaction
@@ -103,16 +104,24 @@ def test_acknowledged_entries_may_be_bits():
     assert state.ranges == {3: ([2, 5, 127], [3, 6, 129])}
 
 
-def test_how_large_a_position_is_is_told_without_encoding_it():
-    holes = list(range(0, 20_000, 2))
-    state = CursorState(Position(3, 7), ranges={3: (holes, holes)})
-    size = len(encode_position(state, name="s"))
-    assert size / 2 < position_size(state, name="s") < size * 2
-    assert ranges_size(state) < size < 250_000
-    producers = CursorState(Position(3, 7), properties={f"producer-{n}": "5" for n in range(999)})
-    size = len(encode_position(producers, name="pulsar.dedup"))
-    assert size / 2 < position_size(producers, name="pulsar.dedup") < size * 2
-    assert position_size(producers, name="s") == 0
+def test_a_large_position_does_not_fit_a_record():
+    assert fits_record(CursorState(Position(3, 7)), name="s")
+    for count, fits in ((200, True), (210, False)):
+        holes = list(range(0, 2 * count, 2))
+        state = CursorState(Position(3, 7), ranges={3: (holes, holes)})
+        assert fits_record(state, name="s") == fits
+        size = len(encode_position(state, name="s"))
+        assert POSITION_SIZE_MAX / 2 < size < POSITION_SIZE_MAX * 1.2
+        assert ranges_size(state) < size
+    counts = CursorState(Position(3, 7), redeliveries={3: (range(400), range(400))})
+    assert not fits_record(counts, name="s")
+    producers = CursorState(Position(3, 7), properties={f"producer-{n}": "5" for n in range(250)})
+    assert not fits_record(producers, name="pulsar.dedup")
+    assert fits_record(producers, name="s"), "these are not of the position"
+
+
+def test_a_batch_that_is_acknowledged_in_part_does_not_fit_a_record():
+    assert not fits_record(CursorState(Position(3, 7), batches=[(Position(3, 9), [5])]), name="s")
 
 
 @pytest.mark.parametrize("value", [b"\xff", b"", b"\x10\x01"])

@@ -1,0 +1,134 @@
+"""Logs of a real broker of Pulsar's, opened by ours, and what official clients make of them."""
+
+import json
+import urllib.request
+from contextlib import asynccontextmanager
+
+import pulsar
+from support.bookkeeper import bookkeeper_store
+
+from magnetar.clock import SystemClock
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+from magnetar.tasks import Tasks
+
+SINGLES = [str(number) for number in range(25)]
+BATCH = [f"in a batch {number}" for number in range(70)]
+ACKNOWLEDGED = {
+    *(text for text in SINGLES if int(text) % 3 == 0),
+    *(BATCH[number] for number in (0, 1, 5, 64, 69)),
+}
+BATCH_LEFT = [~0b100011, 0b011110]
+"""Bits of the messages of the batch: 1 is pending. Java's words are signed."""
+
+SETTINGS = {
+    "acknowledgmentAtBatchIndexLevelEnabled": True,
+    "managedLedgerMaxEntriesPerLedger": 10,
+    "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+    "brokerDeduplicationEnabled": True,
+    "brokerDeduplicationEntriesInterval": 5,
+    "managedLedgerDefaultMarkDeleteRateLimit": 1000,
+}
+
+
+def log_name(topic):
+    return f"public/default/persistent/{topic}"
+
+
+def client_of(broker):
+    logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    return pulsar.Client(broker.service_url, logger=logger)
+
+
+def subscribe(client, topic, name):
+    return client.subscribe(
+        topic,
+        name,
+        consumer_type=pulsar.ConsumerType.Shared,
+        initial_position=pulsar.InitialPosition.Earliest,
+        batch_index_ack_enabled=True,
+    )
+
+
+def admin(broker, method, path, body=None):
+    """Ask the broker's admin API."""
+    request = urllib.request.Request(
+        f"{broker.web_url}/admin/v2/persistent/public/default/{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+def fill(broker, topic):
+    """Have the broker write a topic: 25 messages, 70 in a batch, and some acknowledged by ``s``."""
+    client = client_of(broker)
+    consumer = subscribe(client, topic, "s")
+    subscribe(client, topic, "all/of-it")
+    admin(broker, "PUT", f"{topic}/subscription/s/properties", {"colour": "blue"})
+    producer = client.create_producer(topic, producer_name="one", batching_enabled=False)
+    for text in SINGLES:
+        producer.send(text.encode())
+    batches = client.create_producer(
+        topic, batching_enabled=True, batching_max_publish_delay_ms=999
+    )
+    for text in BATCH:
+        batches.send_async(text.encode(), None)
+    batches.flush()
+    for _ in range(len(SINGLES) + len(BATCH)):
+        message = consumer.receive(10_000)
+        if message.data().decode() in ACKNOWLEDGED:
+            consumer.acknowledge(message)
+    await_acknowledged(broker, topic)
+    client.close()
+
+
+def await_acknowledged(broker, topic):
+    """Return when the broker knows all that was acknowledged, and has written it."""
+    while True:
+        cursor = admin(broker, "GET", f"{topic}/internalStats")["cursors"]["s"]
+        # The acknowledgements of the batch change neither, and come in the order they were sent.
+        if cursor["totalNonContiguousDeletedMessagesRange"] == 8 and cursor["cursorLedger"] >= 0:
+            return
+
+
+def received(broker, topic, name, count):
+    """The texts of all messages that a subscription gets, and so many there must be."""
+    client = client_of(broker)
+    consumer = subscribe(client, topic, name)
+    found = []
+    for _ in range(count):
+        message = consumer.receive(10_000)
+        found.append(message.data().decode())
+        consumer.acknowledge(message)
+    try:
+        extra = consumer.receive(300)
+    except pulsar.Timeout:
+        return found
+    finally:
+        client.close()
+    return [*found, f"and {extra.data()!r}"]
+
+
+@asynccontextmanager
+async def our_logs(cluster):
+    """What opens logs on the cluster as a broker of ours does."""
+    metadata = await ZooKeeperMetadataStore.open(
+        ZooKeeperSettings(servers=cluster.zookeeper.address)
+    )
+    tasks = Tasks("logs")
+    async with bookkeeper_store(cluster) as ledgers:
+        yield ManagedLedgerFactory(
+            metadata=metadata,
+            ledgers=ledgers,
+            codec=PulsarCodec(),
+            cache=EntryCache(),
+            clock=SystemClock(),
+            tasks=tasks,
+        )
+        await tasks.close()
+    await metadata.close()
