@@ -87,6 +87,30 @@ def fill(broker, topic):
     client.close()
 
 
+def compact(broker, topic):
+    """Publish twelve messages of three keys, and have the broker compact the topic."""
+    client = client_of(broker)
+    producer = client.create_producer(topic, batching_enabled=False)
+    for number in range(12):
+        producer.send(b"%d" % number, partition_key=f"key {number % 3}")
+    client.close()
+    admin(broker, "PUT", f"{topic}/compaction")
+    while admin(broker, "GET", f"{topic}/compaction")["status"] == "RUNNING":
+        pass
+    assert admin(broker, "GET", f"{topic}/compaction")["status"] == "SUCCESS"
+
+
+def read_compacted(broker, topic):
+    """The texts that a compacted reader gets."""
+    client = client_of(broker)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
+    found = []
+    while reader.has_message_available():
+        found.append(reader.read_next(10_000).data().decode())
+    client.close()
+    return found
+
+
 def await_acknowledged(broker, topic):
     """Return when the broker knows all that was acknowledged, and has written it."""
     while True:

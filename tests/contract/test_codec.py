@@ -1,12 +1,14 @@
 """What every codec promises, kept by every codec: what is written comes back."""
 
 import pytest
+from google_crc32c import value as checksum
 
 from magnetar.errors import CorruptEntry, InvalidValue
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import Position
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.ledger_list import LedgerListRecord, SealedLedger
@@ -55,6 +57,12 @@ def test_the_position_of_a_cursor_comes_back(codec):
     record = codec.decode_cursor(codec.encode_cursor(state, name="s"), source=HERE)
     entry = codec.encode_position(state, name="s")
     assert codec.decode_position(entry, record, source=HERE) == state
+
+
+def test_an_entry_of_a_compacted_ledger_comes_back(codec):
+    entry = CompactedEntry(Position(3, 7), b"entry", checksum(b"entry"))
+    stored, check = codec.encode_compacted(entry)
+    assert (codec.decode_compacted(stored), check) == (entry, checksum(stored))
 
 
 def test_a_schema_comes_back(codec):

@@ -9,14 +9,18 @@ from contract.pulsar_logs import (
     SETTINGS,
     SINGLES,
     admin,
+    compact,
     fill,
     log_name,
     our_logs,
+    read_compacted,
     received,
 )
+from unit.storage.managed_ledger import compacting
 from unit.storage.managed_ledger.logs import append
 
 from bench.pulsar_on_cluster import PulsarBroker
+from magnetar.errors import LedgerNotFound
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.storage.managed_ledger.settings import ledger_metadata
@@ -166,3 +170,19 @@ async def test_a_topic_that_has_ended_has_ended_for_both(broker, pulsar_cluster)
         client.create_producer("ended").send(b"more")
     client.close()
     assert len(received(broker, "ended", "all/of-it", 95)) == 95
+
+
+async def test_what_compaction_left_is_read_by_both(broker, pulsar_cluster):
+    compact(broker, "compacted")
+    broker.stop()
+    async with our_logs(pulsar_cluster) as logs:
+        ledger = await logs.open(log_name("compacted"))
+        found = await compacting.read_compacted(ledger)
+        assert [each.data[-2:] for each in found] == [b"09", b"10", b"11"]
+        before = ledger.compacted.ledger_id
+        await compacting.compact(ledger, lambda data: not data.endswith(b"10"))
+        with pytest.raises(LedgerNotFound):
+            await logs.ledgers.open(LedgerId(before))
+        await ledger.close()
+    broker.start()
+    assert read_compacted(broker, "compacted") == ["9", "11"]

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo
+from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.codec.json_object import Json
 from magnetar.storage.codec.ledger_list import LedgerListRecord
@@ -39,6 +40,12 @@ class Codec(Protocol):
 
     def ranges_size(self, state: CursorState) -> int:
         """Return how many bytes of a cursor's record are its acknowledged ranges."""
+
+    def encode_compacted(self, entry: CompactedEntry) -> tuple[bytes, int]:
+        """Encode an entry of a compacted ledger: the bytes to be stored, and their checksum."""
+
+    def decode_compacted(self, stored: bytes) -> CompactedEntry:
+        """Decode an entry of a compacted ledger. Raises CorruptEntry."""
 
     def encode_schema(self, schema: SchemaInfo) -> bytes: ...
 

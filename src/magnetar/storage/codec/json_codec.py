@@ -2,6 +2,7 @@
 
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
+from magnetar.storage.codec.compacted_entry import decode_compacted, encode_compacted
 from magnetar.storage.codec.cursor import CursorState, decode_cursor, encode_cursor, ranges_size
 from magnetar.storage.codec.json_object import Fields, decode, encode
 from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
@@ -64,6 +65,8 @@ class JsonCodec:
     encode_position = staticmethod(encode_cursor)
     decode_position = staticmethod(decode_position)
     ranges_size = staticmethod(ranges_size)
+    encode_compacted = staticmethod(encode_compacted)
+    decode_compacted = staticmethod(decode_compacted)
     encode_schema = staticmethod(encode_schema)
     decode_schema = staticmethod(decode_schema)
     encode_owner = staticmethod(encode_owner)

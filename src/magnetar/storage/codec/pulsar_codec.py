@@ -1,6 +1,7 @@
 """The codec of a cluster: logs and cursors are in Pulsar's own formats. Pure."""
 
 from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.codec.pulsar.compacted_entry import decode_compacted, encode_compacted
 from magnetar.storage.codec.pulsar.cursor import (
     decode_cursor,
     decode_position,
@@ -23,6 +24,8 @@ class PulsarCodec:
     encode_position = staticmethod(encode_position)
     decode_position = staticmethod(decode_position)
     ranges_size = staticmethod(ranges_size)
+    encode_compacted = staticmethod(encode_compacted)
+    decode_compacted = staticmethod(decode_compacted)
     encode_schema = staticmethod(JsonCodec.encode_schema)
     decode_schema = staticmethod(JsonCodec.decode_schema)
     encode_owner = staticmethod(JsonCodec.encode_owner)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from magnetar.model.position import Position
-from magnetar.storage.codec.compacted_entry import CompactedEntry, decode_compacted
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.ledger.store import LedgerReader
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -28,16 +29,17 @@ class Block(NamedTuple):
 class CompactedLedger:
     """The entries up to ``horizon``, which was the last one when the log was compacted."""
 
-    __slots__ = ("_reader", "horizon")
+    __slots__ = ("_codec", "_reader", "horizon")
 
-    def __init__(self, reader: LedgerReader | None, horizon: Position) -> None:
-        """``reader`` is None where nothing stayed."""
+    def __init__(self, reader: LedgerReader | None, horizon: Position, codec: Codec) -> None:
+        """``reader`` is None where nothing stayed, and no ledger was kept for it."""
         self._reader = reader
+        self._codec = codec
         self.horizon = horizon
 
     @property
     def ledger_id(self) -> int:
-        """Return its id; -1 where nothing stayed."""
+        """Return its id; -1 where there is none."""
         return -1 if self._reader is None else self._reader.ledger_id
 
     @property
@@ -72,7 +74,9 @@ class CompactedLedger:
         if self._reader is None or index >= self.entry_count:
             return Block([], index)
         found = await self._reader.read(index, BLOCK_ENTRIES_MAX, BLOCK_BYTES_MAX)
-        return Block(_runs(list(map(decode_compacted, found.data))), index + len(found.data))
+        return Block(
+            _runs(list(map(self._codec.decode_compacted, found.data))), index + len(found.data)
+        )
 
     async def _first_where(self, test: Callable[[CompactedEntry], bool]) -> int:
         low, high = 0, self.entry_count
@@ -86,7 +90,7 @@ class CompactedLedger:
 
     async def _entry(self, index: int) -> CompactedEntry:
         assert self._reader is not None, "an empty ledger has no entries"
-        return decode_compacted((await self._reader.read(index, 1, 1)).data[0])
+        return self._codec.decode_compacted((await self._reader.read(index, 1, 1)).data[0])
 
 
 def _runs(entries: Sequence[CompactedEntry]) -> list[EntryRun]:

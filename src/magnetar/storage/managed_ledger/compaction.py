@@ -13,7 +13,8 @@ from typing import Final
 
 from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.codec.compacted_entry import CompactedEntry, encode_compacted
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.ledger.store import LedgerId, LedgerWriter
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -27,17 +28,24 @@ COMPACTION_CURSOR: Final = "__compaction"
 CURRENT: Final = "CompactedTopicLedger"  # Pulsar's name for it.
 
 _NONE_STAYED: Final = -1
+"""Named where nothing stayed, until such a ledger was kept as Pulsar keeps it."""
 
 
 class Compaction:
     """Loads the compacted ledger of one log, and begins the next one."""
 
     def __init__(
-        self, cursor: Cursor, reader: LogReader, *, verify: Callable[[], Awaitable[None]]
+        self,
+        cursor: Cursor,
+        reader: LogReader,
+        codec: Codec,
+        *,
+        verify: Callable[[], Awaitable[None]],
     ) -> None:
         """``verify`` raises Fenced when another broker has taken the log over."""
         self.cursor = cursor
         self.reader = reader
+        self.codec = codec
         self.verify = verify
 
     async def load(self) -> None:
@@ -47,11 +55,12 @@ class Compaction:
         """
         ledger_id = current_of(self.cursor.properties)
         if ledger_id == _NONE_STAYED:
-            self.reader.compacted = CompactedLedger(None, self.cursor.mark)
+            self.reader.compacted = CompactedLedger(None, self.cursor.mark, self.codec)
         elif ledger_id is not None:
             try:
                 opened = await self.cursor.ledger_store.open(LedgerId(ledger_id))
-                self.reader.compacted = CompactedLedger(opened, self.cursor.mark)
+                self.reader.compacted = CompactedLedger(opened, self.cursor.mark, self.codec)
+                self._own(ledger_id)
             except LedgerNotFound:
                 log.error(  # noqa: TRY400 the error says it all
                     "compaction.ledger_missing name=%s ledger_id=%d: what it had of trimmed "
@@ -66,6 +75,11 @@ class Compaction:
     async def begin(self) -> "CompactedLedgerWriter":
         """Begin a ledger, and record it. Raises Fenced, and what the stores raise."""
         return CompactedLedgerWriter(self, await CursorLedgers(self.cursor).create())
+
+    def _own(self, ledger_id: int) -> None:
+        """Have a ledger that a broker of Pulsar's made deleted as ours are."""
+        if ledger_id not in self.cursor.ledger_ids:
+            self.cursor.ledger_ids = (*self.cursor.ledger_ids, ledger_id)
 
     async def delete_unused(self) -> None:
         """Delete all but the current one. The next save of the cursor leaves them out."""
@@ -87,7 +101,7 @@ class CompactedLedgerWriter:
         """Append, and return when it is durable. Raises what the ledger store raises."""
         if not entries:
             return
-        stored = list(map(encode_compacted, entries))
+        stored = list(map(self._compaction.codec.encode_compacted, entries))
         if self._writer.over_limit:
             await self._writer.wait_for_capacity()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -110,11 +124,10 @@ class CompactedLedgerWriter:
         two is recorded, and so both stay.
         """
         compaction, reader = self._compaction, self._compaction.reader
-        empty = (await self._writer.close()).last_entry_id < 0
-        current = _NONE_STAYED if empty else self._writer.ledger_id
-        await compaction.cursor.save_with_mark(horizon, {CURRENT: str(current)})
+        await self._writer.close()
+        await compaction.cursor.save_with_mark(horizon, {CURRENT: str(self._writer.ledger_id)})
         await compaction.verify()
-        reader.compacted = CompactedLedger(None if empty else self._writer, horizon)
+        reader.compacted = CompactedLedger(self._writer, horizon, compaction.codec)
         await compaction.delete_unused()
 
     async def abandon(self) -> None:

@@ -48,7 +48,8 @@ class LogCursors:
 
     def compaction(self, cursor: Cursor) -> Compaction:
         """Return what compacts the log; ``cursor`` is the one of that name."""
-        return Compaction(cursor, self.log, verify=self.ledger_list.verify)
+        codec = self.context.codec
+        return Compaction(cursor, self.log, codec, verify=self.ledger_list.verify)
 
     async def open(self, name: str, initial: Position, properties: dict[str, str]) -> Cursor:
         """Find or create a durable one, as ``ManagedLedger.open_cursor`` says."""

@@ -6,6 +6,7 @@ from unit.storage.ledger.local.support import append as append_to
 
 from magnetar.model.position import Position
 from magnetar.storage.codec.compacted_entry import CompactedEntry, encode_compacted
+from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger import compacted_ledger
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
@@ -23,7 +24,7 @@ async def compacted():
     entries = [CompactedEntry(each, data_at(each), checksum(data_at(each))) for each in PLACES]
     stored = list(map(encode_compacted, entries))
     await append_to(writer, [data for data, _ in stored], [check for _, check in stored])
-    return CompactedLedger(writer, Position(9, 4))
+    return CompactedLedger(writer, Position(9, 4), JsonCodec())
 
 
 async def test_entries_that_follow_each_other_are_a_run(compacted):
@@ -73,7 +74,7 @@ async def test_it_tells_what_it_has(compacted):
 
 
 async def test_perhaps_nothing_stayed():
-    empty = CompactedLedger(None, Position(9, 4))
+    empty = CompactedLedger(None, Position(9, 4), JsonCodec())
     assert (empty.ledger_id, empty.entry_count, empty.size_bytes) == (-1, 0, 0)
     assert await empty.last_entry() is None
     assert await empty.block(0) == ([], 0)
