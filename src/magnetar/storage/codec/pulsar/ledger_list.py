@@ -53,7 +53,7 @@ def decode_ledger_list(value: bytes, *, source: str) -> LedgerListRecord:
     try:
         message = parse(ManagedLedgerInfo, value)
         return _record(message)
-    except InvalidValue as error:
+    except ValueError as error:  # Also where a text is none.
         raise CorruptEntry(
             f"The list of ledgers at {source} cannot be read ({error}): restore the record"
         ) from error
