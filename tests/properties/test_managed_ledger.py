@@ -8,6 +8,8 @@ from support import loop
 from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, acknowledge, append, entries
 
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.managed_ledger.cache import EntryCache
 
 NAMES = ("one", "two")
@@ -36,11 +38,19 @@ class Expected:
     next: int = 0  # The index of the next entry to be read.
 
 
+class LedgersOfCursors(PulsarCodec):
+    """No position of a cursor is in its record."""
+
+    def fits_record(self, *_, **__):
+        return False
+
+
 class Story:
     """A log and its cursors beside a plain list; entries are their index in it."""
 
-    def __init__(self, ledger_size, cache_size):
+    def __init__(self, ledger_size, cache_size, codec):
         self.logs = Logs(entries_per_ledger_max=ledger_size, ledger_age_min_s=0)
+        self.logs.codec = codec
         self.logs.cache = EntryCache(cache_size)
         self.places: list[Position] = []
         self.expected = {name: Expected() for name in NAMES}
@@ -156,10 +166,11 @@ class Story:
     st.lists(steps, max_size=40),
     st.sampled_from([3, 10, 1000]),
     st.sampled_from([0, 5_000, 1 << 26]),
+    st.sampled_from([JsonCodec(), PulsarCodec(), LedgersOfCursors()]),
 )
-def test_a_log_gives_back_what_was_put_in(story, ledger_size, cache_size):
+def test_a_log_gives_back_what_was_put_in(story, ledger_size, cache_size, codec):
     async def run():
-        told = Story(ledger_size, cache_size)
+        told = Story(ledger_size, cache_size, codec)
         await told.begin()
         for step in story:
             await told.tell(step)
