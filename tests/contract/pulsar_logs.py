@@ -90,6 +90,7 @@ def fill(broker, topic):
 def compact(broker, topic):
     """Publish twelve messages of three keys, and have the broker compact the topic."""
     client = client_of(broker)
+    subscribe(client, topic, "holder")
     producer = client.create_producer(topic, batching_enabled=False)
     for number in range(12):
         producer.send(b"%d" % number, partition_key=f"key {number % 3}")

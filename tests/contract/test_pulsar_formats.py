@@ -21,6 +21,7 @@ from unit.storage.managed_ledger.logs import append
 
 from bench.pulsar_on_cluster import PulsarBroker
 from magnetar.errors import LedgerNotFound
+from magnetar.message.metadata import published
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.storage.managed_ledger.settings import ledger_metadata
@@ -28,7 +29,11 @@ from magnetar.storage.metadata import paths
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
-COMPRESSED = {
+OTHERWISE = {
+    "brokerEntryMetadataInterceptors": ",".join(
+        f"org.apache.pulsar.common.intercept.Append{name}MetadataInterceptor"
+        for name in ("BrokerTimestamp", "Index")
+    ),
     "managedLedgerInfoCompressionType": "ZSTD",
     "managedCursorInfoCompressionType": "LZ4",
     "managedLedgerInfoCompressionThresholdInBytes": 0,
@@ -69,6 +74,7 @@ async def check(ledger):
     places = list(entries)
     for text, place in zip(SINGLES, places, strict=False):
         assert entries[place].endswith(text.encode())
+        assert published(entries[place]) == ("one", int(text))
         assert cursor.is_acknowledged(place) == (text in ACKNOWLEDGED)
     assert [word % 2**64 for word in cursor.ack_set(places[-1])] == [
         word % 2**64 for word in BATCH_LEFT
@@ -118,12 +124,10 @@ async def test_ledgers_say_whose_they_are_as_pulsars_do(broker, pulsar_cluster):
             assert custom == ledger_metadata(log_name(topic), cursor)
 
 
-async def test_records_that_are_compressed_and_holes_that_are_bits(
-    broker, pulsar_cluster, tmp_path
-):
+async def test_what_a_broker_writes_that_is_set_otherwise(broker, pulsar_cluster, tmp_path):
     topic = "compressed"
     broker.stop()
-    with PulsarBroker(tmp_path, pulsar_cluster, SETTINGS | COMPRESSED) as other:
+    with PulsarBroker(tmp_path, pulsar_cluster, SETTINGS | OTHERWISE) as other:
         fill(other, topic)
         other.kill()
     async with our_logs(pulsar_cluster) as logs:

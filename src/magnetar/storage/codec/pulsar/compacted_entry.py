@@ -3,7 +3,7 @@
     size(4) MessageIdData size(4) entry
 
 The sizes are big-endian. The message's id says where the entry was in its log; its partition is
-nobody's there. Pulsar keeps no checksum of its own beside the entry.
+nobody's there. The entry is as in the log, with its checksum before it (``message_head.py``).
 """
 
 import struct
@@ -13,6 +13,7 @@ from magnetar import inner
 from magnetar.errors import CorruptEntry, InvalidValue
 from magnetar.model.position import MessageId
 from magnetar.storage.codec.compacted_entry import CompactedEntry
+from magnetar.storage.codec.pulsar.message_head import heads, message_of
 
 _SIZE: Final = struct.Struct(">I")
 
@@ -20,8 +21,8 @@ _SIZE: Final = struct.Struct(">I")
 def encode_compacted(entry: CompactedEntry) -> tuple[bytes, int]:
     """Return the bytes to be stored, and their checksum."""
     place = MessageId(*entry.position).to_bytes()
-    parts = (_SIZE.pack(len(place)), place, _SIZE.pack(len(entry.data)), entry.data)
-    stored = b"".join(parts)
+    message = heads([entry.checksum])[0] + entry.data
+    stored = b"".join((_SIZE.pack(len(place)), place, _SIZE.pack(len(message)), message))
     return stored, inner.checksum(stored)
 
 
@@ -36,9 +37,10 @@ def decode_compacted(stored: bytes) -> CompactedEntry:
         raise CorruptEntry(
             f"An entry of a compacted ledger cannot be read ({error}): compact again"
         ) from error
-    data = stored[start : start + length]
-    if len(data) < length:
+    message = stored[start : start + length]
+    if len(message) < length:
         raise CorruptEntry(
-            f"An entry of a compacted ledger has {len(data)} bytes of {length}: compact again"
+            f"An entry of a compacted ledger has {len(message)} bytes of {length}: compact again"
         )
+    data = message_of(message)
     return CompactedEntry(place.position, data, inner.checksum(data))

@@ -4,16 +4,18 @@ Figures: BookKeeper's DigestManager.
 """
 
 import struct
+from collections.abc import Iterable
+from itertools import count, repeat
 from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
-from magnetar.inner import checksum
 
 from .digest import SIZES, digest_of, master_key
 from .ledger_metadata import DigestType
 from .wire import ADD, LAST_ENTRY, Flag
 
 _HEAD: Final = struct.Struct(">qqqq")  # ledger, entry, last confirmed, bytes up to the entry
+_NO_HEADS: Final = repeat(b"")
 
 
 class StoredEntry(NamedTuple):
@@ -23,7 +25,6 @@ class StoredEntry(NamedTuple):
     last_confirmed: int  # When it was written.
     length: int  # Bytes of the ledger up to and with it.
     payload: bytes
-    checksum: int  # CRC32-C of the payload.
 
 
 class EntryFormat:
@@ -42,19 +43,22 @@ class EntryFormat:
         last_confirmed: int,
         length: int,
         data: list[bytes],
+        *,
         flags: Flag = Flag.NONE,
+        heads: Iterable[bytes] = _NO_HEADS,
     ) -> list[bytes]:
-        """The frames of adds, two pieces for each entry: what comes before its payload, and that.
+        """The frames of adds, two pieces for each entry: all that comes before its data, and those.
 
-        ``length`` is that of the ledger before the first of them.
+        ``length`` is that of the ledger before the first of them. A payload is data with what
+        ``heads`` has for them.
         """
         word_and_key = (ADD | flags).to_bytes(4, "big") + self.key
         pieces: list[bytes] = []
-        for entry_id, payload in enumerate(data, first):
-            length += len(payload)
+        for entry_id, each, before in zip(count(first), data, heads, strict=False):
+            length += len(before) + len(each)
             head = _HEAD.pack(self._ledger_id, entry_id, last_confirmed, length)
-            checked = word_and_key + head + self._digest(head, payload)
-            pieces += ((len(checked) + len(payload)).to_bytes(4, "big") + checked, payload)
+            checked = word_and_key + head + self._digest(head + before, each) + before
+            pieces += ((len(checked) + len(each)).to_bytes(4, "big") + checked, each)
         return pieces
 
     def check(self, stored: bytes, entry_id: int) -> StoredEntry:
@@ -76,4 +80,4 @@ class EntryFormat:
                 f"a bookie answered entry {found_entry} of ledger {found_ledger} where entry "
                 f"{entry_id} of ledger {ledger_id} was asked for"
             )
-        return StoredEntry(found_entry, last_confirmed, length, payload, checksum(payload))
+        return StoredEntry(found_entry, last_confirmed, length, payload)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
 from magnetar.errors import EntryNotFound, MagnetarError, StorageError
+from magnetar.inner import checksum
+from magnetar.storage.codec.pulsar.message_head import holds_messages, message_of
 from magnetar.storage.ledger.store import LedgerEnd, LedgerEntries, LedgerId
 
 from .bookie import Bookie, BookieError
@@ -34,6 +36,7 @@ class LedgerEntryReader:
         self._ledger_id = ledger_id
         self._metadata = metadata
         self._context = context
+        self._messages = holds_messages(metadata.custom)
         self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
 
     async def read(
@@ -54,9 +57,10 @@ class LedgerEntryReader:
             entries = await self._batch(first, count, min(bytes_max + beside, BATCH_BYTES_MAX))
         else:
             entries = await self._one_by_one(first, count, bytes_max)
-        return LedgerEntries(
-            [each.payload for each in entries], [each.checksum for each in entries]
-        )
+        data = [each.payload for each in entries]
+        if self._messages:
+            data = list(map(message_of, data))
+        return LedgerEntries(data, list(map(checksum, data)))
 
     async def _batch(self, first: int, count: int, bytes_max: int) -> list[StoredEntry]:
         async def ask(bookie: Bookie) -> list[StoredEntry]:

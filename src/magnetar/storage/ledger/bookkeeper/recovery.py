@@ -203,7 +203,7 @@ class _Recovery:
         for entry in entries:
             length = entry.length - len(entry.payload)
             frames = self._format.adds(
-                entry.entry_id, last_confirmed, length, [entry.payload], _REWRITE
+                entry.entry_id, last_confirmed, length, [entry.payload], flags=_REWRITE
             )
             for bookie_id in self._metadata.bookies_of(entry.entry_id):
                 if (entry.entry_id, bookie_id) not in sent:

@@ -27,6 +27,7 @@ from magnetar.errors import (
     TimedOut,
     WriteFailed,
 )
+from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE, heads, holds_messages
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
 from .acks import Acks
@@ -67,6 +68,7 @@ class BookKeeperWriter:
         self._stored = stored
         self._context = context
         self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
+        self._messages = holds_messages(metadata.custom)
         self._acks = Acks(metadata.ensemble_size, metadata.write_quorum, metadata.ack_quorum)
         self._ensemble: list[Bookie] = [
             self._bookie(bookie_id) for bookie_id in metadata.last_segment.ensemble
@@ -114,8 +116,14 @@ class BookKeeperWriter:
             because = fenced(self._ledger_id, self._closed_because)
             asyncio.get_running_loop().call_soon(answered, -1, because)
             return
-        frames = self._format.adds(self._next, self._end.last_entry_id, self._length, data)
-        size = sum(map(len, data))
+        last_confirmed, size = self._end.last_entry_id, sum(map(len, data))
+        if self._messages:
+            size += HEAD_SIZE * len(data)
+            frames = self._format.adds(
+                self._next, last_confirmed, self._length, data, heads=heads(checksums)
+            )
+        else:
+            frames = self._format.adds(self._next, last_confirmed, self._length, data)
         last = self._next + len(data) - 1
         run = Run(self._next, last, size, frames, answered, self._context.clock.now())
         self._next = last + 1

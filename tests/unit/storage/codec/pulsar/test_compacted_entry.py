@@ -16,8 +16,8 @@ OF_A_BROKER = bytes.fromhex(
 def test_an_entry_that_pulsar_wrote():
     found = decode_compacted(OF_A_BROKER)
     assert found.position == Position(2, 9)
-    assert found.data == OF_A_BROKER[23:]
-    assert found.checksum == checksum(found.data)
+    assert found.data == OF_A_BROKER[29:]
+    assert found.checksum == checksum(found.data) == 0x227F09AA
 
 
 def test_an_entry_comes_back():
@@ -25,7 +25,8 @@ def test_an_entry_comes_back():
     stored, check = encode_compacted(entry)
     assert decode_compacted(stored) == entry
     assert check == checksum(stored)
-    assert stored == b"\x00\x00\x00\x05\x08\xac\x02\x10\x00\x00\x00\x00\x05entry"
+    head = b"\x0e\x01" + entry.checksum.to_bytes(4, "big")
+    assert stored == b"\0\0\0\x05\x08\xac\x02\x10\0\0\0\0\x0b" + head + b"entry"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,13 @@ def test_an_entry_has_the_digest_of_its_ledger(kind, expected):
     assert opened.payload == b"hello"
 
 
+def test_what_is_put_before_data_is_of_the_payload():
+    pieces = ENTRIES.adds(0, -1, 0, [b"llo", b"!"], heads=[b"he", b"oh"])
+    whole = ENTRIES.adds(0, -1, 0, [b"hello", b"oh!"])
+    assert b"".join(pieces) == b"".join(whole)
+    assert pieces[1::2] == [b"llo", b"!"]
+
+
 def test_an_entry_that_was_changed_is_not_taken():
     stored = b"".join(ENTRIES.adds(0, -1, 0, [b"hello"]))[28:]
     for changed, said in (
