@@ -121,6 +121,12 @@ def await_acknowledged(broker, topic):
             return
 
 
+def publish(broker, topic, text):
+    client = client_of(broker)
+    client.create_producer(topic).send(text.encode())
+    client.close()
+
+
 def received(broker, topic, name, count):
     """The texts of all messages that a subscription gets, and so many there must be."""
     client = client_of(broker)

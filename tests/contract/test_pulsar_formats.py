@@ -13,6 +13,7 @@ from contract.pulsar_logs import (
     fill,
     log_name,
     our_logs,
+    publish,
     read_compacted,
     received,
 )
@@ -190,3 +191,24 @@ async def test_what_compaction_left_is_read_by_both(broker, pulsar_cluster):
         await ledger.close()
     broker.start()
     assert read_compacted(broker, "compacted") == ["9", "11"]
+
+
+async def test_a_topic_of_which_all_was_deleted_goes_on(broker, pulsar_cluster):
+    fill(broker, "deleted")
+    broker.stop()
+    async with our_logs(pulsar_cluster) as logs:
+        ledger = await logs.open(log_name("deleted"))
+        for cursor in ledger.cursors.values():
+            cursor.acknowledge_cumulative(ledger.last_position)
+        await ledger.prepare_for_rest()
+        await ledger.close()
+        assert ledger.layout.ledger_ids == []
+    broker.start()
+    publish(broker, "deleted", "next")
+    assert received(broker, "deleted", "s", 1) == ["next"]
+    assert received(broker, "deleted", "all/of-it", 1) == ["next"]
+    broker.stop()
+    async with our_logs(pulsar_cluster) as logs:
+        ledger = await logs.open(log_name("deleted"))
+        assert [ledger.cursors[name].backlog for name in ("s", "all/of-it")] == [0, 0]
+        assert ledger.layout.deleting == ()
