@@ -16,6 +16,20 @@ from magnetar.storage.metadata.store import ABSENT
 class CursorRecord:
     """The record of one cursor. It is written by one write at a time."""
 
+    __slots__ = (
+        "_context",
+        "_ended",
+        "_ledger",
+        "_list",
+        "_name",
+        "_path",
+        "_pointer",
+        "_saved",
+        "_version",
+        "_wanted",
+        "_writing",
+    )
+
     def __init__(
         self,
         name: str,
