@@ -67,6 +67,7 @@ class Bookie:
         self.bookie_id = bookie_id
         self.adders: dict[int, Adder] = {}  # By ledger id.
         self.iteration = iteration
+        self.answers = True  # Whether it has answered since somebody said that it does not.
         self._resolve = resolve
         self._tasks = Tasks(f"bookie {bookie_id}")
         self._transport: asyncio.Transport | None = None
@@ -203,6 +204,7 @@ class Bookie:
 
     def take(self, answers: wire.Answers) -> None:
         """Hand on what arrived: to writers in lists, to readers one by one."""
+        self.answers = True
         self._adding -= sum(map(len, answers.added.values())) + len(answers.failed)
         if self._adds:
             self._will_flush()

@@ -2,7 +2,8 @@
 
 Those that are writable have a record at ``available``, those that only answer reads one below
 ``available/readonly``; both end with the session of the bookie. A bookie that failed is in
-quarantine for a while: it is chosen only where there are too few others.
+quarantine for a while, or until it answers or begins again: it is chosen only where there are too
+few others.
 """
 
 from itertools import count
@@ -78,12 +79,17 @@ class BookieWatcher:
     def quarantined(self) -> set[str]:
         """Those that failed of late."""
         now = self._clock.now()
-        self._quarantined = {each: end for each, end in self._quarantined.items() if end > now}
+        self._quarantined = {
+            each: end
+            for each, end in self._quarantined.items()
+            if end > now and not self.get(each).answers
+        }
         return set(self._quarantined)
 
     def quarantine(self, bookie_id: str) -> None:
         """Avoid a bookie that failed, for a while."""
         self._quarantined[bookie_id] = self._clock.now() + self._quarantine_s
+        self.get(bookie_id).answers = False
 
     def has_spare(self, ensemble: set[str]) -> bool:
         """Whether there is a bookie to replace one of an ensemble with."""
@@ -104,7 +110,8 @@ class BookieWatcher:
         except InvalidValue as error:
             raise ConnectionLost(f"there is no bookie {bookie_id} now") from error
 
-    def _note_change(self, _path: str) -> None:
+    def _note_change(self, path: str) -> None:
+        self._quarantined.pop(path.rpartition("/")[2], None)  # It has begun again, or is gone.
         self._changed = True
         if not self._looking:
             self._tasks.spawn("look", self._look())
