@@ -11,7 +11,13 @@ from typing import Final
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition, same
 from magnetar.clock import Clock
-from magnetar.errors import Conflict, IncompatibleSchema, SchemaNotFound, VersionMismatch
+from magnetar.errors import (
+    Conflict,
+    IncompatibleSchema,
+    SchemaNotFound,
+    StorageError,
+    VersionMismatch,
+)
 from magnetar.model.counts import OperationCounts
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.schemas import (
@@ -191,7 +197,10 @@ class SchemaRegistry:
         return number
 
     async def _all(self, topic: TopicName) -> list[SchemaVersion]:
-        """Every version there is, with the notes on deletions. Raises CorruptEntry."""
+        """Every version there is, with the notes on deletions.
+
+        Raises CorruptEntry, and StorageError where a broker of Pulsar's has kept them.
+        """
         path = paths.schemas(topic)
         kept = self._kept.get(path)
         if kept is not None:
@@ -204,6 +213,11 @@ class SchemaRegistry:
             if record is not None:  # It may be deleted just now.
                 schema = self._codec.decode_schema(record.value, source=place)
                 found.append(SchemaVersion(number, schema))
+        if not found and await self._metadata.get(path) is not None:
+            raise StorageError(
+                f"the schemas at {path} are kept as Pulsar's brokers keep them, which is not read "
+                "yet: use the topic without a schema, or with a broker of Pulsar's"
+            )
         if changes == self._changes:
             self._keep(path, found)
         return found

@@ -23,14 +23,20 @@ def encode(fields: Mapping[str, Any]) -> bytes:
     return json.dumps({"version": VERSION, **fields}, separators=(",", ":")).encode()
 
 
-def decode(value: bytes) -> Json:
-    """Return the fields of a record, without its version. Raises InvalidValue if it is none."""
+def load_object(value: bytes) -> Json:
+    """Return the fields of any JSON object. Raises InvalidValue if it is none."""
     try:
         fields = json.loads(value)
     except (ValueError, RecursionError) as error:
         raise InvalidValue(f"it is not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise InvalidValue(f"it is a JSON {type(fields).__name__}, not an object")
+    return fields
+
+
+def decode(value: bytes) -> Json:
+    """Return the fields of a record, without its version. Raises InvalidValue if it is none."""
+    fields = load_object(value)
     version = fields.pop("version", None)
     if version is None:
         raise InvalidValue(

@@ -1,4 +1,4 @@
-"""The codec of a cluster: logs and cursors are in Pulsar's own formats. Pure."""
+"""The codec of a cluster: all but schemas is in Pulsar's own formats. Pure."""
 
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.codec.pulsar.compacted_entry import decode_compacted, encode_compacted
@@ -11,6 +11,12 @@ from magnetar.storage.codec.pulsar.cursor import (
     ranges_size,
 )
 from magnetar.storage.codec.pulsar.ledger_list import decode_ledger_list, encode_ledger_list
+from magnetar.storage.codec.pulsar.objects import (
+    decode_object,
+    decode_owner,
+    encode_object,
+    encode_owner,
+)
 
 
 class PulsarCodec:
@@ -28,8 +34,8 @@ class PulsarCodec:
     decode_compacted = staticmethod(decode_compacted)
     encode_schema = staticmethod(JsonCodec.encode_schema)
     decode_schema = staticmethod(JsonCodec.decode_schema)
-    encode_owner = staticmethod(JsonCodec.encode_owner)
-    decode_owner = staticmethod(JsonCodec.decode_owner)
+    encode_owner = staticmethod(encode_owner)
+    decode_owner = staticmethod(decode_owner)
     encode_deletion = staticmethod(JsonCodec.encode_deletion)
-    encode_object = staticmethod(JsonCodec.encode_object)
-    decode_object = staticmethod(JsonCodec.decode_object)
+    encode_object = staticmethod(encode_object)
+    decode_object = staticmethod(decode_object)

@@ -11,6 +11,7 @@ from magnetar.errors import (
     IncompatibleSchema,
     InvalidSchema,
     SchemaNotFound,
+    StorageError,
     VersionMismatch,
 )
 from magnetar.model.names import TopicName
@@ -164,3 +165,11 @@ async def test_what_is_done_is_counted_for_so_many_namespaces(registry, monkeypa
     assert set(registry.counts) == {TOPIC.namespace}
     counts = registry.counts[TOPIC.namespace]
     assert (counts.compatible, counts.incompatible, counts.put.latency.count) == (1, 1, 1)
+
+
+async def test_schemas_that_a_broker_of_pulsars_keeps_are_not_taken_for_none(registry, metadata):
+    await metadata.put(paths.schemas(TOPIC), b"a locator")
+    with pytest.raises(StorageError, match="Pulsar's brokers keep them"):
+        await registry.add(TOPIC, A, FULL)
+    with pytest.raises(StorageError):
+        await registry.versions(TOPIC)

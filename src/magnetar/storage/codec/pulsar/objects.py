@@ -1,0 +1,54 @@
+"""What administrators keep, and the owners of bundles, as Pulsar's brokers write them. Pure.
+
+They are JSON objects without a version: what a field means has never changed, others are added.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from magnetar.errors import InvalidValue
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.storage.codec.json_object import Json, load_object
+
+
+def encode_object(fields: Mapping[str, Any]) -> bytes:
+    """Encode an object with these fields."""
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def decode_object(value: bytes) -> Json:
+    """Return the fields of an object. Raises InvalidValue."""
+    return load_object(value)
+
+
+def encode_owner(broker: BrokerAddress) -> bytes:
+    """Encode the owner of a bundle; what it does not have is null."""
+    return encode_object(
+        {
+            "nativeUrl": broker.service_url or None,
+            "nativeUrlTls": broker.service_url_tls or None,
+            "httpUrl": broker.web_url or None,
+            "httpUrlTls": broker.web_url_tls or None,
+            "disabled": False,
+            "advertisedListeners": {},
+        }
+    )
+
+
+def decode_owner(value: bytes) -> BrokerAddress:
+    """Decode the owner of a bundle. Raises InvalidValue."""
+    fields = load_object(value)
+
+    def text(name: str) -> str:
+        found = fields.get(name) or ""
+        if not isinstance(found, str):
+            raise InvalidValue(f"{name} is {found!r:.100}, not a text")
+        return found
+
+    return BrokerAddress(
+        service_url=text("nativeUrl"),
+        web_url=text("httpUrl"),
+        service_url_tls=text("nativeUrlTls"),
+        web_url_tls=text("httpUrlTls"),
+    )

@@ -1,0 +1,130 @@
+"""A cluster that changes hands: a broker of Apache Pulsar, ours on what that left, theirs again."""
+
+import json
+import urllib.error
+import urllib.request
+
+import pulsar
+import pytest
+
+from bench.pulsar_on_cluster import PulsarBroker
+from magnetar.testing.processes import BrokerProcess
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+NAMESPACE = "carried/over"
+ONE = f"persistent://{NAMESPACE}/one"
+PARTITIONED = f"persistent://{NAMESPACE}/parted"
+POLICIES = {
+    "messageTTL": 3600,
+    "retention": {"retentionTimeInMinutes": 60, "retentionSizeInMB": 100},
+    "deduplication": True,
+    "maxConsumersPerTopic": 7,
+}
+
+
+def admin(broker, method, path, body=None):
+    request = urllib.request.Request(
+        f"{broker.web_url}/admin/v2/{path}",
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            text = answer.read()
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{path}: {error.code} {error.read()!r:.300}") from error
+    return json.loads(text) if text else None
+
+
+def publish(client, topic, numbers):
+    producer = client.create_producer(topic, batching_enabled=False)
+    for number in numbers:
+        producer.send(b"%d" % number)
+    producer.close()
+
+
+def receive(consumer, count):
+    messages = [consumer.receive(20_000) for _ in range(count)]
+    return {int(message.data()): message for message in messages}
+
+
+def has_all(broker):
+    """What administrators set is there."""
+    assert admin(broker, "GET", "tenants/carried")["adminRoles"] == ["boss"]
+    for name, value in POLICIES.items():
+        assert admin(broker, "GET", f"namespaces/{NAMESPACE}/{name}") == value, name
+    permissions = admin(broker, "GET", f"namespaces/{NAMESPACE}/permissions")
+    assert permissions == {"alice": ["produce"]}
+    bundles = admin(broker, "GET", f"namespaces/{NAMESPACE}/bundles")
+    assert bundles["numBundles"] == 8
+    parted = f"persistent/{NAMESPACE}/parted/partitions"
+    assert admin(broker, "GET", parted)["partitions"] == 3
+    assert set(admin(broker, "GET", f"persistent/{NAMESPACE}")) >= {
+        ONE,
+        f"{PARTITIONED}-partition-2",
+    }
+    assert set(admin(broker, "GET", f"persistent/{NAMESPACE}/one/subscriptions")) == {"s"}
+
+
+def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path):
+    with PulsarBroker(tmp_path / "theirs", pulsar_cluster) as theirs:
+        name = admin(theirs, "GET", "clusters")[0]
+        tenant = {"adminRoles": ["boss"], "allowedClusters": [name]}
+        admin(theirs, "PUT", "tenants/carried", tenant)
+        admin(theirs, "PUT", f"namespaces/{NAMESPACE}", {"bundles": {"numBundles": 8}})
+        for key, value in POLICIES.items():
+            method = "PUT" if key == "unused" else "POST"
+            admin(theirs, method, f"namespaces/{NAMESPACE}/{key}", value)
+        admin(theirs, "POST", f"namespaces/{NAMESPACE}/permissions/alice", ["produce"])
+        admin(theirs, "PUT", f"persistent/{NAMESPACE}/parted/partitions", 3)
+        client = pulsar.Client(theirs.service_url)
+        consumer = client.subscribe(ONE, "s", pulsar.ConsumerType.Shared)
+        publish(client, ONE, range(100))
+        publish(client, PARTITIONED, range(30))
+        found = receive(consumer, 100)
+        for number in [*range(20), 40, 41, 60]:  # With holes.
+            consumer.acknowledge(found[number])
+        consumer.close()
+        client.close()
+        has_all(theirs)
+        theirs.stop()
+    settings = {
+        "metadataStoreUrl": f"zk:{pulsar_cluster.zookeeper.address}",
+        "clusterName": name,
+        "metadataStoreSessionTimeoutMillis": 4000,
+    }
+    left = set(range(20, 100)) - {40, 41, 60}
+    with BrokerProcess(tmp_path / "ours", settings=settings) as ours:
+        has_all(ours)
+        client = pulsar.Client(ours.service_url)
+        consumer = client.subscribe(ONE, "s", pulsar.ConsumerType.Shared)
+        found = receive(consumer, len(left))
+        assert set(found) == left
+        for number in range(20, 50):
+            if number in found:
+                consumer.acknowledge(found[number])
+        consumer.acknowledge(found[99])
+        publish(client, ONE, range(100, 150))
+        publish(client, PARTITIONED, range(30, 60))
+        parted = client.subscribe(
+            PARTITIONED, "p", initial_position=pulsar.InitialPosition.Earliest
+        )
+        assert set(receive(parted, 60)) == set(range(60))
+        admin(ours, "POST", f"namespaces/{NAMESPACE}/messageTTL", 1800)
+        client.close()
+        assert ours.terminate() == 0
+    left = {*left, *range(100, 150)} - {*range(20, 50), 99}
+    with PulsarBroker(tmp_path / "again", pulsar_cluster) as theirs:
+        assert admin(theirs, "GET", f"namespaces/{NAMESPACE}/messageTTL") == 1800
+        admin(theirs, "POST", f"namespaces/{NAMESPACE}/messageTTL", 3600)
+        has_all(theirs)
+        client = pulsar.Client(theirs.service_url)
+        consumer = client.subscribe(ONE, "s", pulsar.ConsumerType.Shared)
+        assert set(receive(consumer, len(left))) == left
+        with pytest.raises(pulsar.Timeout):
+            consumer.receive(500)
+        reader = client.create_reader(ONE, pulsar.MessageId.earliest)
+        assert [int(reader.read_next(20_000).data()) for _ in range(150)] == list(range(150))
+        client.close()
