@@ -46,7 +46,7 @@ _BOOKIE: Final = {
     "zkTimeout": "6000",
     "journalMaxSizeMB": "64",
     "journalPreAllocSizeMB": "4",
-    "journalMaxBackups": "1",
+    "journalMaxBackups": "5",  # With fewer, one that was killed at times misses a journal.
     "journalFlushWhenQueueEmpty": "true",
     "logSizeLimit": "67108864",
     "minUsableSizeForEntryLogCreation": "134217728",

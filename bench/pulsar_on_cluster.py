@@ -12,7 +12,7 @@ which stay the same when it is started again.
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
@@ -85,8 +85,9 @@ class PulsarBroker(Java):
         settings: Mapping[str, object] = _NO_SETTINGS,
         *,
         name: str = NAME,
+        options: Sequence[str] = _OPTIONS,
     ) -> None:
-        """``settings`` go to its ``broker.conf``. Raises Missing."""
+        """``settings`` go to its ``broker.conf``, ``options`` to its JVM. Raises Missing."""
         port, web_port = free_port(), free_port()
         self.service_url = f"pulsar://127.0.0.1:{port}"
         self.web_url = f"http://127.0.0.1:{web_port}"
@@ -109,7 +110,7 @@ class PulsarBroker(Java):
             "org.apache.pulsar.PulsarBrokerStarter",
             *("--broker-conf", str(conf)),
             classes=jars(),
-            options=_OPTIONS,
+            options=options,
         )
 
     def __enter__(self) -> Self:
