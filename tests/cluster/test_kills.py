@@ -45,9 +45,10 @@ class Load:
         )
         self.answered = []  # Number and time, in the order of the answers.
         self.refused = []
+        self.sent = 0
         self._more = threading.Condition()
         self._ending = False
-        self._thread = threading.Thread(target=self._publish)
+        self._thread = threading.Thread(target=self._publish, daemon=True)
         self._thread.start()
 
     def _publish(self):
@@ -58,6 +59,7 @@ class Load:
                 lambda result, _, number=number: self._note(number, result),
             )
             number += 1
+            self.sent = number
             time.sleep(0.0005)  # The rate of the load, which nothing announces.
 
     def _note(self, number, result):
@@ -80,9 +82,11 @@ class Load:
         return max(after - before for before, after in pairwise(times))
 
     def end(self):
+        """Publish no more, and wait for the answers."""
         self._ending = True
-        self._thread.join()
-        self._producer.flush()
+        self._thread.join(20)
+        with self._more:
+            self._more.wait_for(lambda: len(self.answered) + len(self.refused) == self.sent, 60)
 
     def read_all(self):
         """All numbers of the topic, in the order of delivery."""
@@ -172,10 +176,12 @@ def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, broker, capsys)
     turns = [name for name in faults for _ in range(KILLS)]
     random.shuffle(turns)
     pauses = {name: [] for name in faults}
-    for name in turns:
-        pauses[name].append(faults[name]())
-        load.await_more()
-    load.end()
+    try:
+        for name in turns:
+            pauses[name].append(faults[name]())
+            load.await_more()
+    finally:
+        load.end()
     assert load.refused == []
     found = load.read_all()
     once = list(dict.fromkeys(found))

@@ -4,9 +4,9 @@ import asyncio
 
 import click
 
-from magnetar.broker.assemble.new_cluster import initialize_cluster
 from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue
+from magnetar.extras import check_cluster
 
 
 @click.command("initialize-cluster-metadata")
@@ -76,6 +76,9 @@ def initialize_cluster_metadata(
     url = metadata_store or zookeeper
     if not url:
         raise InvalidValue("say where ZooKeeper is: --metadata-store zk:host:2181")
+    check_cluster()
+    from magnetar.broker.assemble.new_cluster import initialize_cluster  # noqa: PLC0415 - kazoo
+
     config = Config.read(
         flags={
             "metadataStoreUrl": url,

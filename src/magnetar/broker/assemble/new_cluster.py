@@ -6,10 +6,11 @@ from magnetar.broker.config import Config
 from magnetar.broker.resources import Resources
 from magnetar.errors import AlreadyExists, VersionMismatch
 from magnetar.model.system_topics import COORDINATORS
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.ledger.bookkeeper.ledger_paths import new_cluster
 from magnetar.storage.metadata.store import ABSENT
 
-from .stores import bookkeeper_settings, codec_of, open_zookeeper
+from .cluster_stores import open_zookeeper
 
 
 async def initialize_cluster(config: Config, *urls: str, bundles: int, coordinators: int) -> None:
@@ -17,13 +18,13 @@ async def initialize_cluster(config: Config, *urls: str, bundles: int, coordinat
     metadata = await open_zookeeper(config)
     try:
         if not config.bookkeeper.service_uri:
-            root = bookkeeper_settings(config).ledgers_root
+            root = config.bookkeeper.ledgers_root
             for path, value in new_cluster(str(uuid4())).items():
                 try:
                     await metadata.put(root + path, value, expected_version=ABSENT)
                 except VersionMismatch:
                     continue
-        resources = Resources(metadata, config.server.cluster, codec=codec_of(config))
+        resources = Resources(metadata, config.server.cluster, codec=PulsarCodec())
         try:
             await resources.ensure_defaults(
                 config.server.cluster, *urls, alone=False, bundles=bundles

@@ -57,6 +57,11 @@ class BookKeeperSettings:
         "zk+hierarchical://host:2181/ledgers; when absent, /ledgers in metadataStoreUrl",
     )
 
+    @property
+    def ledgers_root(self) -> str:
+        """Below which bookies and ledgers are listed. Raises InvalidValue."""
+        return servers_and_root(self.service_uri)[1] if self.service_uri else "/ledgers"
+
 
 def servers_and_root(uri: str) -> tuple[str, str]:
     """Where a URI says that bookies are listed: the servers, and the root. Raises InvalidValue."""

@@ -111,6 +111,9 @@ class MemoryLedgerStore:
         if ledger is not None:
             ledger.delete()
 
+    async def check(self) -> None:
+        self._check_open()
+
     async def close(self) -> None:
         self._closed = True
         for ledger in self._ledgers.values():

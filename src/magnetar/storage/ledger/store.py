@@ -115,6 +115,9 @@ class LedgerStore(Protocol):
     async def delete(self, ledger_id: LedgerId) -> None:
         """Remove a ledger and give back its disk space. An unknown ledger is no error."""
 
+    async def check(self) -> None:
+        """Return where a new ledger would take entries. Raises StorageError."""
+
     async def close(self) -> None:
         """Finish what is under way and let go of files. Appends after this raise LedgerFenced."""
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from magnetar.broker.assemble.stores import bookkeeper_settings, open_zookeeper
+from magnetar.broker.assemble.cluster_stores import open_zookeeper
 from magnetar.broker.config import Config
 from magnetar.broker.settings.bookkeeper import servers_and_root
 from magnetar.errors import InvalidValue, MagnetarError
@@ -23,7 +23,7 @@ def cluster_stores(config: Config) -> list[Finding]:
 async def _look(config: Config, servers: str) -> list[Finding]:
     uri = config.bookkeeper.service_uri
     beside = servers_and_root(uri)[0] if uri else servers
-    root = bookkeeper_settings(config).ledgers_root
+    root = config.bookkeeper.ledgers_root
     try:
         metadata = await open_zookeeper(config, beside)
     except MagnetarError as error:

@@ -3,7 +3,7 @@ import os
 import pytest
 from unit.broker.peer import Peer, send
 
-from magnetar.broker.assemble.stores import bookkeeper_settings, ledger_settings, names_of_stores
+from magnetar.broker.assemble.stores import ledger_settings, names_of_stores
 from magnetar.broker.config import Config
 from magnetar.errors import MagnetarError, StorageError, StoreLocked
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -115,17 +115,3 @@ def test_so_many_files_are_kept_to_be_overwritten(settings, count):
 )
 def test_operators_are_told_where_everything_is(settings, named):
     assert names_of_stores(Config.read(flags=settings)) == named
-
-
-def test_the_settings_of_bookkeeper_reach_its_client():
-    flags = {
-        "metadataStoreUrl": "zk:one:2181",
-        "managedLedgerDefaultEnsembleSize": 3,
-        "managedLedgerDigestType": "MAC",
-        "managedLedgerPassword": "s",
-        "bookkeeperClientSpeculativeReadTimeoutInMillis": 500,
-    }
-    found = bookkeeper_settings(Config.read(flags=flags))
-    assert (found.ensemble_size, found.write_quorum, found.password) == (3, 2, b"s")
-    assert found.digest_type.name == "HMAC"
-    assert found.speculative_read_s == 0.5

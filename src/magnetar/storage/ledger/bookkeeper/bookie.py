@@ -62,18 +62,21 @@ class Bookie:
         *,
         resolve: Callable[[str], Awaitable[Address]],
         iteration: LoopIteration,
+        now: Callable[[], float],
     ) -> None:
         """``resolve`` finds the address, each time that it connects."""
         self.bookie_id = bookie_id
         self.adders: dict[int, Adder] = {}  # By ledger id.
         self.iteration = iteration
-        self.answers = True  # Whether it has answered since somebody said that it does not.
+        self.heard_at = 0.0  # By ``now``: when it answered anything last.
+        self._now = now
         self._resolve = resolve
         self._tasks = Tasks(f"bookie {bookie_id}")
         self._transport: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._requests: list[bytes] = []  # Reads, to be sent
-        self._adds: list[bytes] = []  # and adds: two pieces each,
+        self._adds: list[bytes] = []  # and adds: two pieces each, those from here on,
+        self._adds_begin = 0
         self._adding = 0  # of which so many were sent and are not answered.
         self._flushing = False
         self._reads: dict[tuple[int, int], deque[asyncio.Future[bytes]]] = defaultdict(deque)
@@ -142,6 +145,10 @@ class Bookie:
         self._will_flush()
         self._requests.append(request)
 
+    def _forget_adds(self) -> None:
+        self._adds.clear()
+        self._adds_begin = 0
+
     def _will_flush(self) -> None:
         if not self._flushing:
             self._flushing = True
@@ -156,9 +163,13 @@ class Bookie:
         pieces, self._requests = self._requests, []
         room = ADDS_MAX - self._adding
         if self._adds and room > 0:
-            adds, self._adds = self._adds[: 2 * room], self._adds[2 * room :]
+            begin, end = self._adds_begin, self._adds_begin + 2 * room
+            adds = self._adds[begin:end]
             self._adding += len(adds) // 2
             pieces += adds
+            self._adds_begin = end
+            if end >= len(self._adds):
+                self._forget_adds()
         if pieces:
             self._transport.writelines(pieces)
             if self._transport.get_write_buffer_size() > BEHIND_BYTES_MAX:
@@ -190,7 +201,7 @@ class Bookie:
         """Fail all that was under way."""
         self._transport = None
         self._requests.clear()
-        self._adds.clear()
+        self._forget_adds()
         self._adding = 0
         reads, self._reads = self._reads, defaultdict(deque)
         batches, self._batches = self._batches, {}
@@ -204,7 +215,7 @@ class Bookie:
 
     def take(self, answers: wire.Answers) -> None:
         """Hand on what arrived: to writers in lists, to readers one by one."""
-        self.answers = True
+        self.heard_at = self._now()
         self._adding -= sum(map(len, answers.added.values())) + len(answers.failed)
         if self._adds:
             self._will_flush()

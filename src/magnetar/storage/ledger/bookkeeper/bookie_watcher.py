@@ -7,6 +7,7 @@ few others.
 """
 
 from itertools import count
+from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, InvalidValue
@@ -20,6 +21,9 @@ from .ledger_paths import AVAILABLE, READ_ONLY
 from .metadata_format import address_of
 from .placement import Placement
 from .settings import BookKeeperSettings
+
+QUARANTINE_MIN_S: Final = 1.0
+"""One that is slow, not silent, must not be changed for another and back all the time."""
 
 
 class BookieWatcher:
@@ -43,7 +47,7 @@ class BookieWatcher:
         self._clock = clock
         self._turn = count()  # Ledgers take bookies by turns.
         self._bookies: dict[str, Bookie] = {}
-        self._quarantined: dict[str, float] = {}  # Until when.
+        self._quarantined: dict[str, float] = {}  # Since when.
         self._tasks = Tasks("bookies")
         self._watch: Watch | None = None
         self._looking = False
@@ -66,7 +70,9 @@ class BookieWatcher:
         """A bookie, whether it is there or not."""
         bookie = self._bookies.get(bookie_id)
         if bookie is None:
-            bookie = Bookie(bookie_id, resolve=self._resolve, iteration=self.iteration)
+            bookie = Bookie(
+                bookie_id, resolve=self._resolve, iteration=self.iteration, now=self._clock.now
+            )
             self._bookies[bookie_id] = bookie
         return bookie
 
@@ -80,16 +86,16 @@ class BookieWatcher:
         """Those that failed of late."""
         now = self._clock.now()
         self._quarantined = {
-            each: end
-            for each, end in self._quarantined.items()
-            if end > now and not self.get(each).answers
+            each: since
+            for each, since in self._quarantined.items()
+            if now - since < QUARANTINE_MIN_S
+            or (now - since < self._quarantine_s and self.get(each).heard_at < since)
         }
         return set(self._quarantined)
 
     def quarantine(self, bookie_id: str) -> None:
         """Avoid a bookie that failed, for a while."""
-        self._quarantined[bookie_id] = self._clock.now() + self._quarantine_s
-        self.get(bookie_id).answers = False
+        self._quarantined[bookie_id] = self._clock.now()
 
     def has_spare(self, ensemble: set[str]) -> bool:
         """Whether there is a bookie to replace one of an ensemble with."""

@@ -22,7 +22,7 @@ class BookKeeperSettings:
     recovery_timeout_s: float = 10.0  # For each request of a recovery.
     speculative_read_s: float = 2.0  # bookkeeperClientSpeculativeReadTimeoutInMillis
     silent_s: float = 0.4
-    """A bookie that lets entries wait for so long that another has is replaced, if it can be."""
+    """A bookie that answers nothing for so long, while entries wait for it, is replaced."""
     quarantine_s: float = 10.0
     """A bookie that failed is avoided for so long."""
     pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.

@@ -119,7 +119,6 @@ class BookKeeperLedgerStore:
         return (await self._manager.read(ledger_id)).metadata
 
     async def check(self) -> None:
-        """Raises NotEnoughBookies where no new ledger could be made."""
         self._check_open()
         self._bookies.placement.choose(self._settings.ensemble_size)
 

@@ -187,6 +187,12 @@ class BookKeeperWriter:
             for position in range(len(self._ensemble))
             if self._acks.lacks(position, run.last)
         ]
+        if waited_s < settings.add_timeout_s:
+            lacking = [
+                position
+                for position in lacking
+                if now - self._ensemble[position].heard_at >= settings.silent_s
+            ]
         replaceable = len(lacking) < len(self._ensemble) and self._context.bookies.has_spare(
             {each.bookie_id for each in self._ensemble}
         )

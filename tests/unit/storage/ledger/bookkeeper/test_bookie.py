@@ -1,6 +1,7 @@
 """One bookie that does not behave: a server on a socket."""
 
 import asyncio
+import time
 from unittest.mock import patch
 
 import pytest
@@ -42,7 +43,7 @@ async def serve():
             return Address("127.0.0.1", port)
 
         iteration = LoopIteration(asyncio.get_running_loop())
-        bookie = Bookie("b", resolve=resolve, iteration=iteration)
+        bookie = Bookie("b", resolve=resolve, iteration=iteration, now=time.monotonic)
         begun.append((bookie, server))
         return bookie
 

@@ -1,0 +1,72 @@
+"""The stores of a cluster: metadata in ZooKeeper, ledgers at bookies, records in Pulsar's formats.
+
+Only brokers of a cluster import it, with what the extra ``cluster`` brings.
+"""
+
+from magnetar.broker.config import Config
+from magnetar.broker.settings.bookkeeper import servers_and_root
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
+from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
+from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+
+from .build_context import BuildContext
+
+
+async def open_cluster_stores(
+    context: BuildContext,
+) -> tuple[ZooKeeperMetadataStore, BookKeeperLedgerStore, PulsarCodec]:
+    """Open what all brokers of a cluster share: the fields of ``Stores``. Raises StorageError."""
+    config, stack = context.config, context.stack
+    metadata = await open_zookeeper(config)
+    stack.push_async_callback(metadata.close)
+    beside, uri = metadata, config.bookkeeper.service_uri
+    if uri:
+        beside = await open_zookeeper(config, servers_and_root(uri)[0])
+        stack.push_async_callback(beside.close)
+    ledgers = await BookKeeperLedgerStore.start(
+        beside,
+        settings=bookkeeper_settings(config),
+        clock=context.clock,
+        iteration=context.iteration,
+    )
+    stack.push_async_callback(ledgers.close)
+    return metadata, ledgers, PulsarCodec()
+
+
+async def open_zookeeper(config: Config, servers: str = "") -> ZooKeeperMetadataStore:
+    """A session on the metadata store of a cluster, or on other servers. Raises StorageError."""
+    settings = config.metadata
+    files = settings.tls_trust_certs, settings.tls_certificate, settings.tls_key
+    trusted, certificate, key = (None if file is None else str(file) for file in files)
+    return await ZooKeeperMetadataStore.open(
+        ZooKeeperSettings(
+            servers=servers or settings.servers,
+            session_timeout_s=settings.session_timeout_s,
+            operation_timeout_s=settings.operation_timeout_s,
+            digest=settings.credentials,
+            use_tls=settings.tls,
+            ca_file=trusted,
+            certificate_file=certificate,
+            key_file=key,
+        )
+    )
+
+
+def bookkeeper_settings(config: Config) -> BookKeeperSettings:
+    """The settings of the ledger store of a cluster."""
+    given = config.bookkeeper
+    digest = "HMAC" if given.digest == "MAC" else given.digest
+    default = BookKeeperSettings()
+    return BookKeeperSettings(
+        ledgers_root=given.ledgers_root,
+        ensemble_size=given.ensemble_size,
+        write_quorum=given.write_quorum,
+        ack_quorum=given.ack_quorum,
+        digest_type=DigestType[digest],
+        password=given.password.encode(),
+        add_timeout_s=given.timeout_s,
+        read_timeout_s=given.timeout_s,
+        speculative_read_s=given.speculative_read_ms / 1000 or default.speculative_read_s,
+    )
