@@ -1,7 +1,7 @@
 """A broker on a cluster under load, while its processes are killed, and stopped for a while.
 
-``KILLS=20 pytest -s tests/cluster/test_kills.py`` does each 20 times, and prints how long
-publishing stood still.
+``KILLS=20 ON_CLUSTER=1 pytest -s tests/cluster/test_kills.py`` does each 20 times, and prints how
+long publishing stood still.
 """
 
 import os
@@ -13,6 +13,7 @@ from random import Random
 
 import pulsar
 import pytest
+from support.clusters import only_on_request
 
 from bench.bookkeeper_cluster import BookKeeperCluster
 from bench.maven import Missing
@@ -101,6 +102,7 @@ class Load:
 @pytest.fixture
 def own_cluster(tmp_path):
     """A cluster of its own, which others would miss."""
+    only_on_request()
     try:
         made = BookKeeperCluster(tmp_path / "cluster")
     except Missing as error:

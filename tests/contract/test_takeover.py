@@ -6,9 +6,11 @@ import urllib.request
 
 import pulsar
 import pytest
+from click.testing import CliRunner
 
 from bench.pulsar_on_cluster import PulsarBroker
 from magnetar.testing.processes import BrokerProcess
+from magnetar.tools.cli import magnetar
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -75,8 +77,7 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
         admin(theirs, "PUT", "tenants/carried", tenant)
         admin(theirs, "PUT", f"namespaces/{NAMESPACE}", {"bundles": {"numBundles": 8}})
         for key, value in POLICIES.items():
-            method = "PUT" if key == "unused" else "POST"
-            admin(theirs, method, f"namespaces/{NAMESPACE}/{key}", value)
+            admin(theirs, "POST", f"namespaces/{NAMESPACE}/{key}", value)
         admin(theirs, "POST", f"namespaces/{NAMESPACE}/permissions/alice", ["produce"])
         admin(theirs, "PUT", f"persistent/{NAMESPACE}/parted/partitions", 3)
         client = pulsar.Client(theirs.service_url)
@@ -95,6 +96,10 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
         "clusterName": name,
         "metadataStoreSessionTimeoutMillis": 4000,
     }
+    conf = tmp_path / "broker.conf"
+    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    checked = CliRunner().invoke(magnetar, ["cluster", "check", "--conf", str(conf), "-o", "json"])
+    assert {each["what"] for each in json.loads(checked.output)} == {"policies of topics"}
     left = set(range(20, 100)) - {40, 41, 60}
     with BrokerProcess(tmp_path / "ours", settings=settings) as ours:
         has_all(ours)

@@ -3,12 +3,20 @@
 ``make cluster-jars`` fetches what they need; where nobody did that, their tests are skipped.
 """
 
+import os
+
 import pytest
 
 from bench.bookkeeper_cluster import BookKeeperCluster, ZooKeeperServer
 from bench.maven import Missing
 from bench.pulsar_on_cluster import jars as pulsar_jars
 from bench.pulsar_on_cluster import set_up
+
+
+def only_on_request():
+    """Skip what takes a minute or more, but for ``make test-cluster``."""
+    if not os.environ.get("ON_CLUSTER"):
+        pytest.skip("make test-cluster")
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +43,7 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="session")
 def pulsar_cluster(request):
     """The same, with what brokers of Apache Pulsar need in ZooKeeper."""
+    only_on_request()
     try:
         pulsar_jars()
     except Missing as error:

@@ -72,6 +72,8 @@ def _put_on(zookeeper):
 
 
 def _with_stores(zookeeper, folder, settings):
+    if "metadataStoreUrl" in settings:
+        return settings
     name = hashlib.sha256(str(folder).encode()).hexdigest()[:16] if folder else uuid4().hex
     return {
         "metadataStoreUrl": f"zk:{zookeeper}/{name}",

@@ -23,6 +23,9 @@ COMMANDS: Final = {
         "initialize_cluster_metadata",
         "Write what the brokers of a new cluster find in ZooKeeper.",
     ),
+    "cluster": Lazy(
+        "magnetar.tools.cluster", "cluster", "Look at a cluster before it is taken over."
+    ),
     "pipelines": Lazy(
         "magnetar.tools.pipelines", "pipelines", "Check and run pipelines declared in a file."
     ),

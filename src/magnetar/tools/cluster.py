@@ -1,0 +1,109 @@
+"""``magnetar cluster``: looks at a cluster before a broker of ours takes it over."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote_plus
+
+import click
+
+from magnetar.broker.config import Config
+from magnetar.errors import InvalidValue
+from magnetar.extras import check_cluster
+from magnetar.model.names import PERSISTENT, TopicName
+from magnetar.model.system_topics import is_of_transactions, is_system_topic
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tools.output import output_format, show
+
+_CHANGE_EVENTS: Final = "__change_events"
+SCHEMAS: Final = "schemas of a topic"
+TOPIC_POLICIES: Final = "policies of topics"
+TRANSACTIONS: Final = "logs of transactions"
+NAMES: Final = "names"
+_REASONS: Final = {
+    SCHEMAS: "brokers of ours refuse those who use a schema there: theirs are not read yet",
+    TOPIC_POLICIES: f"if there are any, they are not applied: {_CHANGE_EVENTS} is not read yet",
+    TRANSACTIONS: "they are not read: end all transactions before",
+    NAMES: "Pulsar encodes a space, ~ and * otherwise: such topics and subscriptions are not found",
+}
+
+
+@click.group()
+def cluster() -> None:
+    """Look at a cluster of brokers."""
+
+
+@cluster.command()
+@click.option("--conf", required=True, type=click.Path(path_type=Path), help="The broker.conf.")
+@output_format
+def check(conf: Path, form: str) -> None:
+    """Say what of a cluster of Apache Pulsar would not carry over to a broker of ours.
+
+    It reads the cluster's metadata and changes nothing. Exit code 1: there is something.
+
+    Example: magnetar cluster check --conf conf/broker.conf
+    """
+    config = Config.read(file=conf)
+    if not config.metadata.in_cluster:
+        raise InvalidValue(f"{conf} has no metadataStoreUrl: it describes no cluster")
+    check_cluster()
+    rows = asyncio.run(_check(config))
+    if not rows and form == "table":
+        click.echo("All of it carries over.")
+    else:
+        show(rows, form)
+    if rows:
+        sys.exit(1)
+
+
+async def _check(config: Config) -> list[dict[str, object]]:
+    from magnetar.broker.assemble.cluster_stores import open_zookeeper  # noqa: PLC0415 - kazoo
+
+    metadata = await open_zookeeper(config)
+    try:
+        found = await left_behind(metadata)
+    finally:
+        await metadata.close()
+    return [
+        {"what": what, "count": len(names), "such as": names[0], "why": _REASONS[what]}
+        for what, names in found.items()
+        if names
+    ]
+
+
+async def left_behind(metadata: MetadataStore) -> dict[str, list[str]]:
+    """Names of what would not carry over, by what it is."""
+    found: dict[str, list[str]] = {what: [] for what in _REASONS}
+    async for parts in _below(metadata, paths.SCHEMAS, 3):
+        tenant, namespace, local = parts
+        topic = TopicName(PERSISTENT, tenant, namespace, unquote_plus(local))
+        kept = await metadata.get(f"{paths.SCHEMAS}/{'/'.join(parts)}")
+        if kept is not None and not is_system_topic(topic):
+            found[SCHEMAS].append(str(topic))
+    async for parts in _below(metadata, paths.MANAGED_LEDGERS, 4):
+        tenant, namespace, domain, local = parts
+        topic = TopicName(domain, tenant, namespace, unquote_plus(local))
+        path = f"{paths.MANAGED_LEDGERS}/{'/'.join(parts)}"
+        if topic.partitioned_name.local == _CHANGE_EVENTS:
+            found[TOPIC_POLICIES].append(f"{tenant}/{namespace}")
+        if is_of_transactions(topic):
+            found[TRANSACTIONS].append(str(topic))
+        if paths.encode(unquote_plus(local)) != local:
+            found[NAMES].append(str(topic))
+        for cursor in await metadata.children(path):
+            if paths.encode(unquote_plus(cursor)) != cursor:
+                found[NAMES].append(f"{topic}, subscription {unquote_plus(cursor)}")
+    return found
+
+
+async def _below(metadata: MetadataStore, path: str, depth: int) -> AsyncIterator[list[str]]:
+    """The names on the way to each record so far below a path."""
+    for name in await metadata.children(path):
+        if depth == 1:
+            yield [name]
+        else:
+            async for names in _below(metadata, f"{path}/{name}", depth - 1):
+                yield [name, *names]
