@@ -6,15 +6,15 @@ and one write of it switches to that. So a crash leaves the old one or the new o
 deleted when the log is opened again.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from magnetar.errors import LedgerNotFound, StorageError
+from magnetar.errors import LedgerNotFound
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.compacted_entry import CompactedEntry
+from magnetar.storage.ledger.appending import append_durably
 from magnetar.storage.ledger.store import LedgerId, LedgerWriter
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -102,20 +102,9 @@ class CompactedLedgerWriter:
         if not entries:
             return
         stored = list(map(self._compaction.codec.encode_compacted, entries))
-        if self._writer.over_limit:
-            await self._writer.wait_for_capacity()
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def answered(_: int, error: StorageError | None) -> None:
-            if done.cancelled():
-                return
-            if error is None:
-                done.set_result(None)
-            else:
-                done.set_exception(error)
-
-        self._writer.append([data for data, _ in stored], [check for _, check in stored], answered)
-        await done
+        await append_durably(
+            self._writer, [data for data, _ in stored], [check for _, check in stored]
+        )
 
     async def finish(self, horizon: Position) -> None:
         """Let this ledger take the place of the one before, which is deleted.

@@ -5,13 +5,13 @@ ledger is replaced when it is large. What ends without a word leaves a ledger th
 recovers, as any other; where there is nothing in it, the mark in the record is where to start.
 """
 
-import asyncio
 import logging
 from contextlib import suppress
 from typing import Final
 
 from magnetar import inner
 from magnetar.errors import LedgerNotFound, StorageError
+from magnetar.storage.ledger.appending import append_durably
 from magnetar.storage.ledger.store import LedgerId, LedgerOptions, LedgerStore, LedgerWriter
 from magnetar.storage.managed_ledger.settings import ledger_metadata
 
@@ -53,7 +53,7 @@ class PositionLedger:
             writer = await self._ledgers.create(LedgerOptions(metadata=metadata))
             self._writer = writer
         try:
-            await _appended(writer, position)
+            await append_durably(writer, [position], [inner.checksum(position)])
         except StorageError:
             await self._end()
             raise
@@ -103,20 +103,3 @@ async def last_position(ledgers: LedgerStore, ledger_id: int, *, source: str) ->
         ledger_id,
     )
     return None
-
-
-async def _appended(writer: LedgerWriter, position: bytes) -> None:
-    if writer.over_limit:
-        await writer.wait_for_capacity()
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def answered(_: int, error: StorageError | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
-
-    writer.append([position], [inner.checksum(position)], answered)
-    await done

@@ -27,7 +27,7 @@ from magnetar.errors import CorruptEntry, EntryNotFound, LedgerNotFound, Magneta
 from magnetar.message.entry import checksum
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import Position
-from magnetar.storage.ledger.store import LedgerWriter
+from magnetar.storage.ledger.appending import append_durably
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_ledgers import CursorLedgers
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -233,7 +233,8 @@ class DelayedDelivery:
         try:
             writer = await self._ledgers.create()
             try:
-                await _append(writer, stored)
+                await append_durably(writer, stored, list(map(checksum, stored)))
+                await writer.close()
             except StorageError:
                 await self._ledgers.delete(writer.ledger_id)
                 raise
@@ -299,25 +300,6 @@ class DelayedDelivery:
     async def _delete_buckets(self) -> None:
         for ledger_id in self._ledgers.ids:
             await self._ledgers.delete(ledger_id)
-
-
-async def _append(writer: LedgerWriter, entries: list[bytes]) -> None:
-    """Return when they are durable, and the ledger has ended."""
-    answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def answered(_: int, error: StorageError | None) -> None:
-        if answer.done():
-            return
-        if error is None:
-            answer.set_result(None)
-        else:
-            answer.set_exception(error)
-
-    if writer.over_limit:
-        await writer.wait_for_capacity()
-    writer.append(entries, list(map(checksum, entries)), answered)
-    await answer
-    await writer.close()
 
 
 def _nobody() -> None:

@@ -1,12 +1,12 @@
 """What tests of the local ledger store share."""
 
-import asyncio
 import shutil
 
 import google_crc32c
 from support.elsewhere import until_elsewhere
 
 from magnetar.inner import encode_block
+from magnetar.storage.ledger.appending import append_durably as append
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.format import Stamp
 from magnetar.storage.ledger.local.recovery import recover
@@ -45,24 +45,6 @@ def block(stamp, synced, ledger_id, first, *entries):
     """A record of these entries."""
     arguments = (stamp.salt, stamp.seed, synced, ledger_id, first)
     return b"".join(encode_block(*arguments, *run(*entries)))
-
-
-async def append(writer, data, checksums):
-    """Append as who can wait does: the first entry's id, or what was answered is raised."""
-    if writer.over_limit:
-        await writer.wait_for_capacity()
-    answer = asyncio.get_running_loop().create_future()
-
-    def answered(first, error):
-        if answer.cancelled():
-            return
-        if error is None:
-            answer.set_result(first)
-        else:
-            answer.set_exception(error)
-
-    writer.append(data, checksums, answered)
-    return await answer
 
 
 async def fill(ledger, runs, size=1000):
