@@ -16,7 +16,7 @@ from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import is_loopback
 
 from .settings.auth import AuthSettings, refusals
-from .settings.bookkeeper import BookKeeperSettings, bookkeeper_refusals, copies_not_made
+from .settings.bookkeeper import BookieSettings, bookkeeper_refusals, copies_not_made
 from .settings.connections import ConnectionSettings
 from .settings.housekeeping import HousekeepingSettings
 from .settings.log import LogSettings
@@ -67,7 +67,7 @@ class Config:
     transactions: TransactionSettings = field(default_factory=TransactionSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     metadata: MetadataSettings = field(default_factory=MetadataSettings)
-    bookkeeper: BookKeeperSettings = field(default_factory=BookKeeperSettings)
+    bookkeeper: BookieSettings = field(default_factory=BookieSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)

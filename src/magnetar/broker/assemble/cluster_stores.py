@@ -4,7 +4,6 @@ Only brokers of a cluster import it, with what the extra ``cluster`` brings.
 """
 
 from magnetar.broker.config import Config
-from magnetar.broker.settings.bookkeeper import servers_and_root
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
@@ -21,9 +20,9 @@ async def open_cluster_stores(
     config, stack = context.config, context.stack
     metadata = await open_zookeeper(config)
     stack.push_async_callback(metadata.close)
-    beside, uri = metadata, config.bookkeeper.service_uri
-    if uri:
-        beside = await open_zookeeper(config, servers_and_root(uri)[0])
+    beside = metadata
+    if config.bookkeeper.servers:
+        beside = await open_zookeeper(config, config.bookkeeper.servers)
         stack.push_async_callback(beside.close)
     ledgers = await BookKeeperLedgerStore.start(
         beside,

@@ -1,5 +1,6 @@
 """Writes what the brokers of a new cluster find in ZooKeeper."""
 
+from contextlib import suppress
 from uuid import uuid4
 
 from magnetar.broker.config import Config
@@ -20,18 +21,15 @@ async def initialize_cluster(config: Config, *urls: str, bundles: int, coordinat
         if not config.bookkeeper.service_uri:
             root = config.bookkeeper.ledgers_root
             for path, value in new_cluster(str(uuid4())).items():
-                try:
+                with suppress(VersionMismatch):
                     await metadata.put(root + path, value, expected_version=ABSENT)
-                except VersionMismatch:
-                    continue
         resources = Resources(metadata, config.server.cluster, codec=PulsarCodec())
         try:
             await resources.ensure_defaults(
                 config.server.cluster, *urls, alone=False, bundles=bundles
             )
-            await resources.create_partitioned_topic(COORDINATORS, coordinators)
-        except AlreadyExists:
-            pass  # Somebody has said how many.
+            with suppress(AlreadyExists):
+                await resources.create_partitioned_topic(COORDINATORS, coordinators)
         finally:
             resources.close()
     finally:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from .setting import refusal_text, setting
+from .setting import refusal_texts, setting
 
 METHODS: Final = {
     "AuthenticationProviderToken": "token",
@@ -194,10 +194,7 @@ def refusals(auth: AuthSettings, sources: Mapping[str, str]) -> list[str]:
     if "*" in auth.superusers:
         remedy = "* is no wildcard there, as in Pulsar: name the roles"
         found.append(("superUserRoles", ",".join(auth.superusers), remedy))
-    return [
-        refusal_text(key, value, sources.get(key, "default"), remedy)
-        for key, value, remedy in found
-    ]
+    return refusal_texts(found, sources)
 
 
 def _without_keys(auth: AuthSettings) -> list[tuple[str, str, str]]:

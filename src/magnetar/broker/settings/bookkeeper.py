@@ -9,7 +9,7 @@ from typing import Final, Literal
 from magnetar.errors import InvalidValue
 
 from .others import OtherSetting, Status
-from .setting import refusal_text, setting
+from .setting import refusal_text, refusal_texts, setting
 
 DigestName = Literal["CRC32C", "CRC32", "MAC", "DUMMY"]
 _COPIES: Final = {
@@ -25,7 +25,7 @@ _SHIPPED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class BookKeeperSettings:
+class BookieSettings:
     """What holds for the ledgers of a cluster, where a namespace does not say otherwise."""
 
     ensemble_size: int = setting(
@@ -58,6 +58,11 @@ class BookKeeperSettings:
     )
 
     @property
+    def servers(self) -> str:
+        """The ZooKeeper that lists bookies; empty where metadataStoreUrl says it."""
+        return servers_and_root(self.service_uri)[0] if self.service_uri else ""
+
+    @property
     def ledgers_root(self) -> str:
         """Below which bookies and ledgers are listed. Raises InvalidValue."""
         return servers_and_root(self.service_uri)[1] if self.service_uri else "/ledgers"
@@ -73,7 +78,7 @@ def servers_and_root(uri: str) -> tuple[str, str]:
 
 
 def bookkeeper_refusals(
-    bookkeeper: BookKeeperSettings, sources: Mapping[str, str], *, alone: bool
+    bookkeeper: BookieSettings, sources: Mapping[str, str], *, alone: bool
 ) -> list[str]:
     """What cannot be meant, each with the remedy; ``alone``: there is no cluster."""
     given = {key: getattr(bookkeeper, name) for key, name in _COPIES.items()}
@@ -103,15 +108,10 @@ def bookkeeper_refusals(
                 servers_and_root(bookkeeper.service_uri)
             except InvalidValue as error:
                 found.append(("bookkeeperMetadataServiceUri", bookkeeper.service_uri, str(error)))
-    return [
-        refusal_text(key, value, sources.get(key, "default"), remedy)
-        for key, value, remedy in found
-    ]
+    return refusal_texts(found, sources)
 
 
-def copies_not_made(
-    bookkeeper: BookKeeperSettings, sources: Mapping[str, str]
-) -> list[OtherSetting]:
+def copies_not_made(bookkeeper: BookieSettings, sources: Mapping[str, str]) -> list[OtherSetting]:
     """What is said of the copies in Pulsar's own files by a broker that is alone."""
     text = "one copy is kept, as there is no metadataStoreUrl"
     return [

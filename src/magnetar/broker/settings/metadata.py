@@ -1,15 +1,18 @@
 """Where a broker keeps its metadata: in its own folder, or in the ZooKeeper of a cluster."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from magnetar.errors import InvalidValue
 
-from .setting import refusal_text, setting
+from .setting import refusal_texts, setting
 
-_URL = "metadataStoreUrl"
-_FORM = "zk:host:2181,host:2181/path, the servers of one ZooKeeper ensemble"
+_URL: Final = "metadataStoreUrl"
+_FORM: Final = "zk:host:2181,host:2181/path, the servers of one ZooKeeper ensemble"
+_SERVER: Final = re.compile(r"[^:]+(:\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +85,7 @@ class MetadataSettings:
 def servers_of(url: str) -> str:
     """The servers, and the path, of the URL of a metadata store. Raises InvalidValue."""
     servers = url.strip().removeprefix("zk:").removeprefix("//")
-    for server in servers.partition("/")[0].split(",") if servers else []:
-        host, _, port = server.rpartition(":")
-        if host and ":" not in host.strip("[]") and port.isdigit():
-            continue
-        if server and ":" not in server:
-            continue
+    if servers and not all(map(_SERVER.fullmatch, servers.partition("/")[0].split(","))):
         raise InvalidValue(f"say {_FORM}")
     return servers.rstrip("/")
 
@@ -117,7 +115,4 @@ def metadata_refusals(metadata: MetadataSettings, sources: Mapping[str, str]) ->
     if metadata.tls and metadata.tls_trust_certs is None:
         remedy = "nothing would say whose certificate to trust: set zookeeperTlsTrustCertsFilePath"
         found.append(("zookeeperTlsEnabled", "true", remedy))
-    return [
-        refusal_text(key, value, sources.get(key, "default"), remedy)
-        for key, value, remedy in found
-    ]
+    return refusal_texts(found, sources)

@@ -1,7 +1,7 @@
 """One setting: its key, the values it may have, and how text becomes a value. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
@@ -88,6 +88,14 @@ class Setting(NamedTuple):
 def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
     """The message for a refused value."""
     return f"{key}={value!r} ({source}): {remedy}"
+
+
+def refusal_texts(found: Iterable[tuple[str, str, str]], sources: Mapping[str, str]) -> list[str]:
+    """The messages for refused values: the key, the value and the remedy of each."""
+    return [
+        refusal_text(key, value, sources.get(key, "default"), remedy)
+        for key, value, remedy in found
+    ]
 
 
 def setting(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from .auth import AuthSettings
-from .setting import refusal_text, setting
+from .setting import refusal_texts, setting
 
 TlsProtocol = Literal["TLSv1.2", "TLSv1.3"]
 
@@ -118,10 +118,7 @@ def refusals(tls: TlsSettings, auth: AuthSettings, sources: Mapping[str, str]) -
             "tlsTrustCertsFilePath, and do without tlsAllowInsecureConnection"
         )
         found.append(("authenticationProviders", ",".join(auth.providers), remedy))
-    return [
-        refusal_text(key, value, sources.get(key, "default"), remedy)
-        for key, value, remedy in found
-    ]
+    return refusal_texts(found, sources)
 
 
 def _of_client(tls: TlsSettings, sources: Mapping[str, str]) -> list[tuple[str, str, str]]:

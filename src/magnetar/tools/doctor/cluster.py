@@ -4,7 +4,6 @@ import asyncio
 
 from magnetar.broker.assemble.cluster_stores import open_zookeeper
 from magnetar.broker.config import Config
-from magnetar.broker.settings.bookkeeper import servers_and_root
 from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.storage.ledger.bookkeeper.ledger_paths import AVAILABLE, LAYOUT, READ_ONLY
 
@@ -14,18 +13,16 @@ from .finding import Finding, note, ok, wrong
 def cluster_stores(config: Config) -> list[Finding]:
     """What a broker with these settings would find of its cluster."""
     try:
-        servers = config.metadata.servers
+        servers = config.bookkeeper.servers or config.metadata.servers
     except InvalidValue:
         return []  # It is among what is refused.
     return asyncio.run(_look(config, servers))
 
 
 async def _look(config: Config, servers: str) -> list[Finding]:
-    uri = config.bookkeeper.service_uri
-    beside = servers_and_root(uri)[0] if uri else servers
     root = config.bookkeeper.ledgers_root
     try:
-        metadata = await open_zookeeper(config, beside)
+        metadata = await open_zookeeper(config, servers)
     except MagnetarError as error:
         return [wrong("ZooKeeper", str(error), "start it, or correct metadataStoreUrl")]
     try:
@@ -34,7 +31,7 @@ async def _look(config: Config, servers: str) -> list[Finding]:
         layout = await metadata.get(f"{root}/{LAYOUT}")
     finally:
         await metadata.close()
-    found = [ok("ZooKeeper", f"{beside} answers")]
+    found = [ok("ZooKeeper", f"{servers} answers")]
     if layout is None:
         remedy = "make them with `magnetar initialize-cluster-metadata`"
         return [*found, wrong("bookies", "there are no metadata of ledgers", remedy)]
