@@ -76,7 +76,9 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     context.stack.callback(policies.close)
     resource_groups = ResourceGroups(metadata, resources, context.tasks, codec=codec)
     context.stack.callback(resource_groups.close)
-    schemas = SchemaRegistry(metadata, context.clock, codec=codec)
+    schemas = SchemaRegistry(
+        metadata, context.clock, codec=codec, in_cluster=config.metadata.in_cluster
+    )
     context.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
     configuration = DynamicConfiguration(

@@ -56,10 +56,13 @@ class SchemaRegistry:
         clock: Clock,
         *,
         codec: Codec,
+        in_cluster: bool = False,
         cache_size_max: int = CACHE_SIZE_MAX,
     ) -> None:
+        """``in_cluster``: a broker of Pulsar's may have kept schemas there."""
         self._metadata = metadata
         self._codec = codec
+        self._in_cluster = in_cluster
         self.clock = clock
         self._cache_size_max = cache_size_max
         self._kept: dict[str, list[SchemaVersion]] = {}
@@ -213,7 +216,7 @@ class SchemaRegistry:
             if record is not None:  # It may be deleted just now.
                 schema = self._codec.decode_schema(record.value, source=place)
                 found.append(SchemaVersion(number, schema))
-        if not found and await self._metadata.get(path) is not None:
+        if self._in_cluster and not found and await self._metadata.get(path) is not None:
             raise StorageError(
                 f"the schemas at {path} are kept as Pulsar's brokers keep them, which is not read "
                 "yet: use the topic without a schema, or with a broker of Pulsar's"

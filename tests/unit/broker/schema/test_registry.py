@@ -167,9 +167,11 @@ async def test_what_is_done_is_counted_for_so_many_namespaces(registry, monkeypa
     assert (counts.compatible, counts.incompatible, counts.put.latency.count) == (1, 1, 1)
 
 
-async def test_schemas_that_a_broker_of_pulsars_keeps_are_not_taken_for_none(registry, metadata):
+async def test_schemas_that_a_broker_of_pulsars_keeps_are_not_taken_for_none(metadata):
+    registry = SchemaRegistry(metadata, ManualClock(), codec=JsonCodec(), in_cluster=True)
     await metadata.put(paths.schemas(TOPIC), b"a locator")
     with pytest.raises(StorageError, match="Pulsar's brokers keep them"):
         await registry.add(TOPIC, A, FULL)
     with pytest.raises(StorageError):
         await registry.versions(TOPIC)
+    registry.close()
