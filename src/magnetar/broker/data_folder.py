@@ -12,6 +12,7 @@ from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.ledger_list import LedgerListRecord
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
+from magnetar.storage.metadata.walk import records_below
 
 
 def holds_log(ledgers: Path) -> bool:
@@ -21,21 +22,15 @@ def holds_log(ledgers: Path) -> bool:
 
 async def check_log_is_there(metadata: MetadataStore, codec: Codec, ledgers: Path) -> None:
     """Raise StorageError for a folder without files of the log that should have some."""
-    names = [""]
-    for _ in ("tenant", "namespace", "domain", "topic"):
-        names = [
-            f"{name}/{child}".lstrip("/")
-            for name in names
-            for child in await metadata.children(f"{paths.MANAGED_LEDGERS}/{name}".rstrip("/"))
-        ]
-    for name in names:
-        path = paths.managed_ledger(name)
+    below = records_below(metadata, paths.MANAGED_LEDGERS, paths.MANAGED_LEDGER_DEPTH)
+    found = [path async for path in below]
+    for path in found:
         record = await metadata.get(path)
         stored = codec.decode_ledger_list(record.value if record else b"", source=path)
         # A topic that was being created when the process died has had no ledger yet.
         if stored != LedgerListRecord() or await metadata.children(path):
             raise StorageError(
                 f"{ledgers} has no files of the log, but metadata.sqlite beside it knows "
-                f"{len(names)} topics that were in it: restore the folder from a backup, or move "
+                f"{len(found)} topics that were in it: restore the folder from a backup, or move "
                 "metadata.sqlite away too to begin with nothing"
             )

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote_plus
@@ -16,9 +15,11 @@ from magnetar.model.names import PERSISTENT, TopicName
 from magnetar.model.system_topics import is_of_transactions, is_system_topic
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
+from magnetar.storage.metadata.walk import records_below
 from magnetar.tools.output import output_format, show
 
 _CHANGE_EVENTS: Final = "__change_events"
+_SCHEMAS_DEPTH: Final = 3  # Tenant, namespace, topic.
 SCHEMAS: Final = "schemas of a topic"
 TOPIC_POLICIES: Final = "policies of topics"
 TRANSACTIONS: Final = "logs of transactions"
@@ -77,33 +78,30 @@ async def _check(config: Config) -> list[dict[str, object]]:
 async def left_behind(metadata: MetadataStore) -> dict[str, list[str]]:
     """Names of what would not carry over, by what it is."""
     found: dict[str, list[str]] = {what: [] for what in _REASONS}
-    async for parts in _below(metadata, paths.SCHEMAS, 3):
-        tenant, namespace, local = parts
+    async for path in records_below(metadata, paths.SCHEMAS, _SCHEMAS_DEPTH):
+        tenant, namespace, local = path.removeprefix(f"{paths.SCHEMAS}/").split("/")
         topic = TopicName(PERSISTENT, tenant, namespace, unquote_plus(local))
-        kept = await metadata.get(f"{paths.SCHEMAS}/{'/'.join(parts)}")
-        if kept is not None and not is_system_topic(topic):
+        if await metadata.get(path) is not None and not is_system_topic(topic):
             found[SCHEMAS].append(str(topic))
-    async for parts in _below(metadata, paths.MANAGED_LEDGERS, 4):
-        tenant, namespace, domain, local = parts
+    ledgers = records_below(metadata, paths.MANAGED_LEDGERS, paths.MANAGED_LEDGER_DEPTH)
+    async for path in ledgers:
+        name = path.removeprefix(f"{paths.MANAGED_LEDGERS}/")
+        tenant, namespace, domain, local = name.split("/")
         topic = TopicName(domain, tenant, namespace, unquote_plus(local))
-        path = f"{paths.MANAGED_LEDGERS}/{'/'.join(parts)}"
         if topic.partitioned_name.local == _CHANGE_EVENTS:
             found[TOPIC_POLICIES].append(f"{tenant}/{namespace}")
         if is_of_transactions(topic):
             found[TRANSACTIONS].append(str(topic))
-        if paths.encode(unquote_plus(local)) != local:
+        if _is_encoded_otherwise(local):
             found[NAMES].append(str(topic))
-        for cursor in await metadata.children(path):
-            if paths.encode(unquote_plus(cursor)) != cursor:
-                found[NAMES].append(f"{topic}, subscription {unquote_plus(cursor)}")
+        found[NAMES] += [
+            f"{topic}, subscription {unquote_plus(cursor)}"
+            for cursor in await metadata.children(path)
+            if _is_encoded_otherwise(cursor)
+        ]
     return found
 
 
-async def _below(metadata: MetadataStore, path: str, depth: int) -> AsyncIterator[list[str]]:
-    """The names on the way to each record so far below a path."""
-    for name in await metadata.children(path):
-        if depth == 1:
-            yield [name]
-        else:
-            async for names in _below(metadata, f"{path}/{name}", depth - 1):
-                yield [name, *names]
+def _is_encoded_otherwise(segment: str) -> bool:
+    """Whether a broker of ours would look for this name elsewhere."""
+    return paths.encode(unquote_plus(segment)) != segment

@@ -50,6 +50,7 @@ TOPIC_POLICIES = "/admin/topic-policies"
 LOCAL = "local"
 GLOBAL = "global"
 MANAGED_LEDGERS = "/managed-ledgers"
+MANAGED_LEDGER_DEPTH = 4  # The names of a managed ledger: tenant, namespace, domain, topic.
 DELETIONS = "/topic-deletions"
 SCHEMAS = "/schemas"
 STARTS = "/counters/starts"
