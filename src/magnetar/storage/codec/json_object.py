@@ -20,7 +20,12 @@ NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 def encode(fields: Mapping[str, Any]) -> bytes:
     """Encode a record with these fields."""
-    return json.dumps({"version": VERSION, **fields}, separators=(",", ":")).encode()
+    return dump_object({"version": VERSION, **fields})
+
+
+def dump_object(fields: Mapping[str, Any]) -> bytes:
+    """Encode any object with these fields."""
+    return json.dumps(fields, separators=(",", ":")).encode()
 
 
 def load_object(value: bytes) -> Json:

@@ -1,6 +1,11 @@
-"""The codec of a cluster: all but schemas is in Pulsar's own formats. Pure."""
+"""The codec of a cluster: all but schemas is in Pulsar's own formats. Pure.
+
+What administrators keep has no version: what a field means there has never changed, others are
+added.
+"""
 
 from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.codec.json_object import dump_object, load_object
 from magnetar.storage.codec.pulsar.compacted_entry import decode_compacted, encode_compacted
 from magnetar.storage.codec.pulsar.cursor import (
     decode_cursor,
@@ -11,12 +16,7 @@ from magnetar.storage.codec.pulsar.cursor import (
     ranges_size,
 )
 from magnetar.storage.codec.pulsar.ledger_list import decode_ledger_list, encode_ledger_list
-from magnetar.storage.codec.pulsar.objects import (
-    decode_object,
-    decode_owner,
-    encode_object,
-    encode_owner,
-)
+from magnetar.storage.codec.pulsar.owner import decode_owner, encode_owner
 
 
 class PulsarCodec:
@@ -37,5 +37,5 @@ class PulsarCodec:
     encode_owner = staticmethod(encode_owner)
     decode_owner = staticmethod(decode_owner)
     encode_deletion = staticmethod(JsonCodec.encode_deletion)
-    encode_object = staticmethod(encode_object)
-    decode_object = staticmethod(decode_object)
+    encode_object = staticmethod(dump_object)
+    decode_object = staticmethod(load_object)

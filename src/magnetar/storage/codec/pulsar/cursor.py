@@ -36,7 +36,7 @@ POSITION_SIZE_MAX: Final = 4096
 
 _INTERNAL: Final = "#pulsar.internal."  # Pulsar's own properties begin so.
 _IN_THE_RECORD: Final = -1
-_FIELDS: Final = tuple(ManagedCursorInfo.DESCRIPTOR.fields_by_name)
+_KNOWN: Final = tuple(set(ManagedCursorInfo.DESCRIPTOR.fields_by_name) - {"cursorProperties"})
 _WORD: Final = 2**64
 _RANGE: Final = 20  # About the bytes of a range,
 _NUMBER: Final = 11  # and the most of a number.
@@ -91,7 +91,7 @@ def decode_cursor(value: bytes, *, source: str) -> CursorState:
         message.ClearField("cursorProperties")
         for key, text in internal.items():
             message.cursorProperties.add(name=key, value=text)
-        state.unknown = unknown_of(message, tuple(set(_FIELDS) - {"cursorProperties"}))
+        state.unknown = unknown_of(message, _KNOWN)
     except ValueError as error:
         raise _corrupt(source, error) from error
     return state

@@ -27,14 +27,19 @@ _SIZE: Final = struct.Struct(">I")
 def parse(kind: type[M], value: bytes) -> M:
     """Read a record. Raises InvalidValue."""
     try:
-        return _parse(kind, _plain(value))
+        return parse_entry(kind, _plain(value))
     except MagnetarError as error:
         raise InvalidValue(str(error)) from error
 
 
 def parse_entry(kind: type[M], value: bytes) -> M:
     """Read what is never compressed. Raises InvalidValue."""
-    return _parse(kind, value)
+    message = kind()
+    try:
+        message.ParseFromString(value)
+    except DecodeError as error:
+        raise InvalidValue(f"it is no {kind.DESCRIPTOR.name}: {error}") from error
+    return message
 
 
 def unknown_of(message: Message, known: tuple[str, ...]) -> dict[str, bytes]:
@@ -45,15 +50,6 @@ def unknown_of(message: Message, known: tuple[str, ...]) -> dict[str, bytes]:
     return {UNKNOWN: left} if left else {}
 
 
-def _parse(kind: type[M], data: bytes) -> M:
-    message = kind()
-    try:
-        message.ParseFromString(data)
-    except DecodeError as error:
-        raise InvalidValue(f"it is no {kind.DESCRIPTOR.name}: {error}") from error
-    return message
-
-
 def _plain(value: bytes) -> bytes:
     if not value.startswith(_COMPRESSED):
         return value
@@ -61,7 +57,7 @@ def _plain(value: bytes) -> bytes:
     if len(value) < start:
         raise InvalidValue(f"it ends after {len(value)} bytes, as something compressed")
     (head_size,) = _SIZE.unpack_from(value, len(_COMPRESSED))
-    head = _parse(CompressionMetadata, value[start : start + head_size])
+    head = parse_entry(CompressionMetadata, value[start : start + head_size])
     return decompress(
         head.compressionType,
         value[start + head_size :],

@@ -4,7 +4,7 @@ Figures: BookKeeper's DigestManager.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from itertools import count, repeat
 from typing import Final, NamedTuple
 
@@ -15,7 +15,6 @@ from .ledger_metadata import DigestType
 from .wire import ADD, LAST_ENTRY, Flag
 
 _HEAD: Final = struct.Struct(">qqqq")  # ledger, entry, last confirmed, bytes up to the entry
-_NO_HEADS: Final = repeat(b"")
 
 
 class StoredEntry(NamedTuple):
@@ -45,16 +44,16 @@ class EntryFormat:
         data: list[bytes],
         *,
         flags: Flag = Flag.NONE,
-        heads: Iterable[bytes] = _NO_HEADS,
+        heads: Sequence[bytes] = (),
     ) -> list[bytes]:
         """The frames of adds, two pieces for each entry: all that comes before its data, and those.
 
         ``length`` is that of the ledger before the first of them. A payload is data with what
-        ``heads`` has for them.
+        ``heads`` has for them, if it has anything.
         """
         word_and_key = (ADD | flags).to_bytes(4, "big") + self.key
         pieces: list[bytes] = []
-        for entry_id, each, before in zip(count(first), data, heads, strict=False):
+        for entry_id, each, before in zip(count(first), data, heads or repeat(b""), strict=False):
             length += len(before) + len(each)
             head = _HEAD.pack(self._ledger_id, entry_id, last_confirmed, length)
             checked = word_and_key + head + self._digest(head + before, each) + before

@@ -14,7 +14,7 @@ LONG_FROM: Final = 2**31 - 1
 LAYOUT: Final = "LAYOUT"
 AVAILABLE: Final = "available"
 READ_ONLY: Final = "readonly"
-_LAYOUT: Final = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
+_FACTORY: Final = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 _PATH: Final = re.compile(r"/(\d\d)/(\d{4})/L(\d{4})|/(\d{3})/(\d{4})/(\d{4})/(\d{4})/L(\d{4})")
 
 
@@ -37,10 +37,10 @@ def check_layout(layout: bytes) -> None:
     """Raises InvalidValue where the metadata of ledgers are elsewhere."""
     lines = layout.decode("utf-8", "replace").split("\n")
     factory = lines[1].partition(":")[0] if len(lines) > 1 else ""
-    if factory != _LAYOUT:
+    if factory != _FACTORY:
         raise InvalidValue(
-            f"the ledgers of this cluster are laid out by {factory or lines[0]!r}: only {_LAYOUT}, "
-            "BookKeeper's default, is supported"
+            f"the ledgers of this cluster are laid out by {factory or lines[0]!r}: only "
+            f"{_FACTORY}, BookKeeper's default, is supported"
         )
 
 
@@ -49,5 +49,5 @@ def new_cluster(instance_id: str) -> dict[str, bytes]:
     return {
         f"/{AVAILABLE}/{READ_ONLY}": b"",
         "/INSTANCEID": instance_id.encode(),
-        f"/{LAYOUT}": f"2\n{_LAYOUT}:1".encode(),
+        f"/{LAYOUT}": f"2\n{_FACTORY}:1".encode(),
     }

@@ -116,14 +116,11 @@ class BookKeeperWriter:
             because = fenced(self._ledger_id, self._closed_because)
             asyncio.get_running_loop().call_soon(answered, -1, because)
             return
-        last_confirmed, size = self._end.last_entry_id, sum(map(len, data))
-        if self._messages:
-            size += HEAD_SIZE * len(data)
-            frames = self._format.adds(
-                self._next, last_confirmed, self._length, data, heads=heads(checksums)
-            )
-        else:
-            frames = self._format.adds(self._next, last_confirmed, self._length, data)
+        before = heads(checksums) if self._messages else []
+        frames = self._format.adds(
+            self._next, self._end.last_entry_id, self._length, data, heads=before
+        )
+        size = sum(map(len, data)) + HEAD_SIZE * len(before)
         last = self._next + len(data) - 1
         run = Run(self._next, last, size, frames, answered, self._context.clock.now())
         self._next = last + 1
@@ -182,21 +179,17 @@ class BookKeeperWriter:
         waited_s = now - run.appended_at
         if waited_s < settings.silent_s:
             return
+        overdue = waited_s >= settings.add_timeout_s
         lacking = [
             position
-            for position in range(len(self._ensemble))
+            for position, bookie in enumerate(self._ensemble)
             if self._acks.lacks(position, run.last)
+            and (overdue or now - bookie.heard_at >= settings.silent_s)
         ]
-        if waited_s < settings.add_timeout_s:
-            lacking = [
-                position
-                for position in lacking
-                if now - self._ensemble[position].heard_at >= settings.silent_s
-            ]
         replaceable = len(lacking) < len(self._ensemble) and self._context.bookies.has_spare(
             {each.bookie_id for each in self._ensemble}
         )
-        if waited_s >= settings.add_timeout_s or replaceable:
+        if overdue or replaceable:
             for position in lacking:
                 bookie_id = self._ensemble[position].bookie_id
                 error = TimedOut(f"bookie {bookie_id} has not stored an entry in {waited_s:.1f} s")

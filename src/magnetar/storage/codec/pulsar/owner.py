@@ -1,30 +1,13 @@
-"""What administrators keep, and the owners of bundles, as Pulsar's brokers write them. Pure.
-
-They are JSON objects without a version: what a field means has never changed, others are added.
-"""
-
-import json
-from collections.abc import Mapping
-from typing import Any
+"""The owner of a bundle, as Pulsar's brokers write it. Pure."""
 
 from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import BrokerAddress
-from magnetar.storage.codec.json_object import Json, load_object
-
-
-def encode_object(fields: Mapping[str, Any]) -> bytes:
-    """Encode an object with these fields."""
-    return json.dumps(fields, separators=(",", ":")).encode()
-
-
-def decode_object(value: bytes) -> Json:
-    """Return the fields of an object. Raises InvalidValue."""
-    return load_object(value)
+from magnetar.storage.codec.json_object import dump_object, load_object
 
 
 def encode_owner(broker: BrokerAddress) -> bytes:
     """Encode the owner of a bundle; what it does not have is null."""
-    return encode_object(
+    return dump_object(
         {
             "nativeUrl": broker.service_url or None,
             "nativeUrlTls": broker.service_url_tls or None,
