@@ -43,13 +43,13 @@ gc.disable()  # Until all are collected: half a million objects, and each stays.
 class ByFile(LoadScopeScheduling):
     """Tests of one file share a broker, so one process runs them."""
 
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
-
     def __init__(self, config, log):
         super().__init__(config, log)
         self._crashed = set()
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
     def remove_node(self, node):
         """Pass on what a crashed process has left, and return its test, which has failed, or None.
@@ -70,6 +70,8 @@ class ByFile(LoadScopeScheduling):
         return None if again else test
 
     def _assign_work_unit(self, node):
+        if node not in self.registered_collections:
+            return  # It takes the place of one that crashed, and asks when it knows the tests.
         spark = node in self.nodes[:SPARKS_MAX]
         fit = (scope for scope in self.workqueue if spark or not scope.startswith(SPARK))
         scope = next(fit, None)
