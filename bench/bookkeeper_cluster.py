@@ -12,12 +12,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
 from bench.maven import Missing, cached, fetched
+from magnetar.broker.settings.setting import text_of
 from magnetar.testing.processes import free_port
 
 VERSION: Final = "4.17.2"
@@ -62,6 +63,11 @@ _BOOKIE: Final = {
     "numHighPriorityWorkerThreads": "2",
     "serverNumIOThreads": "2",
 }
+
+
+def conf_text(settings: Mapping[str, object]) -> str:
+    """Settings as a file has them, of a server or of a broker."""
+    return "".join(f"{key}={text_of(value)}\n" for key, value in settings.items())
 
 
 def fetch() -> Path:
@@ -163,7 +169,7 @@ class ZooKeeperServer(Java):
             "minSessionTimeout": 1000,
             "maxSessionTimeout": 60000,
         }
-        conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        conf.write_text(conf_text(settings))
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         super().__init__(folder, "zookeeper.log", main, str(conf))
 
@@ -208,7 +214,7 @@ class BookieServer(Java):
             "ledgerDirectories": folder / "ledgers",
             "metadataServiceUri": f"zk+hierarchical://{zookeeper.address}/ledgers",
         }
-        conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        conf.write_text(conf_text(settings))
         self.conf = conf
         self._zookeeper = zookeeper
         super().__init__(
@@ -257,8 +263,6 @@ class BookKeeperCluster:
         ]
 
     def __enter__(self) -> Self:
-        if self.zookeeper.running:
-            return self
         try:
             self.zookeeper.__enter__()
             self.shell("initnewcluster")

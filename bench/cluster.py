@@ -10,12 +10,13 @@ import argparse
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
-from bench.bookkeeper_cluster import BookKeeperCluster, fetch
+from bench.bookkeeper_cluster import BookKeeperCluster, conf_text, fetch
 from bench.maven import Missing
 from magnetar.testing.processes import free_port
 
@@ -39,10 +40,10 @@ def main() -> int:
     shutil.rmtree(FOLDER, ignore_errors=True)
     port, web_port = given.port or free_port(), given.http_port or free_port()
     try:
-        with console.status(f"Starting ZooKeeper and {given.bookies} bookies"):
-            cluster = BookKeeperCluster(FOLDER.absolute(), given.bookies)
-            cluster.__enter__()
-        with cluster:
+        with ExitStack() as stack:
+            with console.status(f"Starting ZooKeeper and {given.bookies} bookies"):
+                cluster = BookKeeperCluster(FOLDER.absolute(), given.bookies)
+                stack.enter_context(cluster)
             return _serve(console, cluster, port, web_port)
     except KeyboardInterrupt:
         return 0
@@ -60,9 +61,9 @@ def _serve(console: Console, cluster: BookKeeperCluster, port: int, web_port: in
         "webServicePort": web_port,
         "bindAddress": "127.0.0.1",
         "advertisedAddress": "127.0.0.1",
-        "transactionCoordinatorEnabled": "true",
+        "transactionCoordinatorEnabled": True,
     }
-    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    conf.write_text(conf_text(settings))
     initialize = ["initialize-cluster-metadata", "-c", "here", "-md", zookeeper]
     initialize += ["-uw", f"http://127.0.0.1:{web_port}", "-ub", f"pulsar://127.0.0.1:{port}"]
     subprocess.run([*_CLI, *initialize], check=True, stdout=subprocess.DEVNULL)

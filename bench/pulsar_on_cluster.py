@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
-from bench.bookkeeper_cluster import STARTUP_TIMEOUT_S, BookKeeperCluster, Java
+from bench.bookkeeper_cluster import STARTUP_TIMEOUT_S, BookKeeperCluster, Java, conf_text
 from bench.maven import cached
 from bench.pulsar_standalone import HERE, JARS_MIN, OPENED, VERSION
 from magnetar.testing.processes import free_port
@@ -103,7 +103,7 @@ class PulsarBroker(Java):
         }
         folder.mkdir(parents=True, exist_ok=True)
         conf = folder / "broker.conf"
-        conf.write_text("".join(f"{key}={_text(value)}\n" for key, value in written.items()))
+        conf.write_text(conf_text(written))
         super().__init__(
             folder,
             "broker.log",
@@ -136,7 +136,3 @@ class PulsarBroker(Java):
                 return True
         except (urllib.error.URLError, OSError):
             return False
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

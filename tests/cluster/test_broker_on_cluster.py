@@ -11,6 +11,7 @@ import pulsar
 import pytest
 from click.testing import CliRunner
 
+from bench.bookkeeper_cluster import conf_text
 from magnetar.broker.resources import Resources
 from magnetar.model.names import NamespaceName
 from magnetar.model.system_topics import COORDINATORS
@@ -73,7 +74,7 @@ def test_nothing_that_was_answered_is_lost_when_it_is_killed(settings, tmp_path)
 
 def test_the_doctor_looks_at_the_cluster(settings, tmp_path):
     conf = tmp_path / "broker.conf"
-    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    conf.write_text(conf_text(settings))
 
     def said(**more):
         variables = {f"PULSAR_PREFIX_{key}": value for key, value in more.items()}
@@ -111,7 +112,9 @@ def test_a_new_cluster_has_what_its_brokers_look_for(zookeeper, tmp_path):
         assert done.exit_code == 0, done.output
 
     async def written():
-        store = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=url[3:]))
+        store = await ZooKeeperMetadataStore.open(
+            ZooKeeperSettings(servers=url.removeprefix("zk:"))
+        )
         try:
             check_layout((await store.get("/ledgers/LAYOUT")).value)
             assert await store.children("/ledgers/available") == ["readonly"]

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from itertools import pairwise
 from random import Random
 
@@ -26,7 +27,7 @@ OUTSTANDING_MAX = 200
 MORE = 1000
 """So many answers are awaited between two faults."""
 SILENT_S = 3.0
-SESSION_S = 4.0
+SESSION_MS = 4000
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(180 + 120 * KILLS)]
 
@@ -71,15 +72,20 @@ class Load:
                 self.refused.append((number, result))
             self._more.notify_all()
 
-    def await_more(self, count=MORE, at=None):
-        """Wait for more answers; the longest time without one since that many, in seconds."""
-        goal = len(self.answered) + count
-        at = len(self.answered) if at is None else at
+    def await_more(self):
+        """Wait for more answers."""
+        goal = len(self.answered) + MORE
         with self._more:
             assert self._more.wait_for(lambda: len(self.answered) >= goal, 90), (
-                f"{goal - len(self.answered)} of {count} answers are missing after 90 s"
+                f"{goal - len(self.answered)} of {MORE} answers are missing after 90 s"
             )
-            times = [when for _, when in self.answered[max(0, at - 1) :]]
+
+    def pause_with(self, fault):
+        """The longest time without an answer, in seconds, since a fault began."""
+        at = max(0, len(self.answered) - 1)
+        with fault:
+            self.await_more()
+            times = [when for _, when in self.answered[at:]]
         return max(after - before for before, after in pairwise(times))
 
     def end(self):
@@ -115,37 +121,45 @@ def own_cluster(tmp_path):
 def broker(own_cluster, tmp_path):
     settings = {
         "metadataStoreUrl": f"zk:{own_cluster.zookeeper.address}",
-        "metadataStoreSessionTimeoutMillis": int(SESSION_S * 1000),
+        "metadataStoreSessionTimeoutMillis": SESSION_MS,
     }
     with BrokerProcess(tmp_path / "none", settings=settings, startup_timeout_s=60) as started:
         yield started
 
 
-def stopped(process):
-    """Let a process hear and say nothing for a while."""
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(SILENT_S)  # It is the fault itself.
-    os.kill(process.pid, signal.SIGCONT)
+@contextmanager
+def killed(server):
+    """Kill a server, and start it again behind the block."""
+    server.kill()
+    yield
+    server.start()
+    server.await_ready(server.answers)
 
 
-def killed(process, load):
-    """Kill a server, await answers without it, and start it again; the pause of publishing."""
-    at = len(load.answered)
-    process.kill()
-    pause = load.await_more(at=at)
-    process.start()
-    process.await_ready(process.answers)
-    return pause
-
-
-def silent(process, load):
-    """The same with one that hears and says nothing for a while."""
-    at = len(load.answered)
-    os.kill(process.pid, signal.SIGSTOP)
+@contextmanager
+def silent(server):
+    """Let a server hear and say nothing in the block."""
+    server.signal(signal.SIGSTOP)
     try:
-        return load.await_more(at=at)
+        yield
     finally:
-        os.kill(process.pid, signal.SIGCONT)
+        server.signal(signal.SIGCONT)
+
+
+@contextmanager
+def broker_killed(broker):
+    """Nobody answers without it: it is there again before the block."""
+    broker.kill()
+    broker.start()
+    yield
+
+
+@contextmanager
+def broker_stopped(broker):
+    os.kill(broker.pid, signal.SIGSTOP)
+    time.sleep(SILENT_S)  # It is the fault itself.
+    os.kill(broker.pid, signal.SIGCONT)
+    yield
 
 
 def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, broker, capsys):
@@ -156,31 +170,20 @@ def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, broker, capsys)
     def any_bookie():
         return random.choice(own_cluster.bookies)
 
-    def broker_killed():
-        at = len(load.answered)
-        broker.kill()
-        broker.start()
-        return load.await_more(at=at)
-
-    def broker_stopped():
-        at = len(load.answered)
-        stopped(broker)
-        return load.await_more(at=at)
-
     faults = {
-        "broker killed": broker_killed,
-        "broker stopped": broker_stopped,
-        "bookie killed": lambda: killed(any_bookie(), load),
-        "bookie stopped": lambda: silent(any_bookie(), load),
-        "ZooKeeper killed": lambda: killed(own_cluster.zookeeper, load),
-        "ZooKeeper stopped": lambda: silent(own_cluster.zookeeper, load),
+        "broker killed": lambda: broker_killed(broker),
+        "broker stopped": lambda: broker_stopped(broker),
+        "bookie killed": lambda: killed(any_bookie()),
+        "bookie stopped": lambda: silent(any_bookie()),
+        "ZooKeeper killed": lambda: killed(own_cluster.zookeeper),
+        "ZooKeeper stopped": lambda: silent(own_cluster.zookeeper),
     }
     turns = [name for name in faults for _ in range(KILLS)]
     random.shuffle(turns)
     pauses = {name: [] for name in faults}
     try:
         for name in turns:
-            pauses[name].append(faults[name]())
+            pauses[name].append(load.pause_with(faults[name]()))
             load.await_more()
     finally:
         load.end()

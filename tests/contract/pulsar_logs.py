@@ -1,10 +1,9 @@
 """Logs of a real broker of Pulsar's, opened by ours, and what official clients make of them."""
 
-import json
-import urllib.request
 from contextlib import asynccontextmanager
 
 import pulsar
+from support.admin import ask
 from support.bookkeeper import bookkeeper_store
 
 from magnetar.clock import SystemClock
@@ -53,15 +52,8 @@ def subscribe(client, topic, name):
 
 
 def admin(broker, method, path, body=None):
-    """Ask the broker's admin API."""
-    request = urllib.request.Request(
-        f"{broker.web_url}/admin/v2/persistent/public/default/{path}",
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.loads(answer.read() or b"null")
+    """Ask the broker's admin API of a topic."""
+    return ask(broker, method, f"persistent/public/default/{path}", body)
 
 
 def fill(broker, topic):

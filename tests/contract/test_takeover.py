@@ -1,13 +1,13 @@
 """A cluster that changes hands: a broker of Apache Pulsar, ours on what that left, theirs again."""
 
 import json
-import urllib.error
-import urllib.request
 
 import pulsar
 import pytest
 from click.testing import CliRunner
+from support.admin import ask
 
+from bench.bookkeeper_cluster import conf_text
 from bench.pulsar_on_cluster import PulsarBroker
 from magnetar.testing.processes import BrokerProcess
 from magnetar.tools.cli import magnetar
@@ -25,21 +25,6 @@ POLICIES = {
 }
 
 
-def admin(broker, method, path, body=None):
-    request = urllib.request.Request(
-        f"{broker.web_url}/admin/v2/{path}",
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            text = answer.read()
-    except urllib.error.HTTPError as error:
-        raise AssertionError(f"{path}: {error.code} {error.read()!r:.300}") from error
-    return json.loads(text) if text else None
-
-
 def publish(client, topic, numbers):
     producer = client.create_producer(topic, batching_enabled=False)
     for number in numbers:
@@ -54,32 +39,32 @@ def receive(consumer, count):
 
 def has_all(broker):
     """What administrators set is there."""
-    assert admin(broker, "GET", "tenants/carried")["adminRoles"] == ["boss"]
+    assert ask(broker, "GET", "tenants/carried")["adminRoles"] == ["boss"]
     for name, value in POLICIES.items():
-        assert admin(broker, "GET", f"namespaces/{NAMESPACE}/{name}") == value, name
-    permissions = admin(broker, "GET", f"namespaces/{NAMESPACE}/permissions")
+        assert ask(broker, "GET", f"namespaces/{NAMESPACE}/{name}") == value, name
+    permissions = ask(broker, "GET", f"namespaces/{NAMESPACE}/permissions")
     assert permissions == {"alice": ["produce"]}
-    bundles = admin(broker, "GET", f"namespaces/{NAMESPACE}/bundles")
+    bundles = ask(broker, "GET", f"namespaces/{NAMESPACE}/bundles")
     assert bundles["numBundles"] == 8
     parted = f"persistent/{NAMESPACE}/parted/partitions"
-    assert admin(broker, "GET", parted)["partitions"] == 3
-    assert set(admin(broker, "GET", f"persistent/{NAMESPACE}")) >= {
+    assert ask(broker, "GET", parted)["partitions"] == 3
+    assert set(ask(broker, "GET", f"persistent/{NAMESPACE}")) >= {
         ONE,
         f"{PARTITIONED}-partition-2",
     }
-    assert set(admin(broker, "GET", f"persistent/{NAMESPACE}/one/subscriptions")) == {"s"}
+    assert set(ask(broker, "GET", f"persistent/{NAMESPACE}/one/subscriptions")) == {"s"}
 
 
 def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path):
     with PulsarBroker(tmp_path / "theirs", pulsar_cluster) as theirs:
-        name = admin(theirs, "GET", "clusters")[0]
+        name = ask(theirs, "GET", "clusters")[0]
         tenant = {"adminRoles": ["boss"], "allowedClusters": [name]}
-        admin(theirs, "PUT", "tenants/carried", tenant)
-        admin(theirs, "PUT", f"namespaces/{NAMESPACE}", {"bundles": {"numBundles": 8}})
+        ask(theirs, "PUT", "tenants/carried", tenant)
+        ask(theirs, "PUT", f"namespaces/{NAMESPACE}", {"bundles": {"numBundles": 8}})
         for key, value in POLICIES.items():
-            admin(theirs, "POST", f"namespaces/{NAMESPACE}/{key}", value)
-        admin(theirs, "POST", f"namespaces/{NAMESPACE}/permissions/alice", ["produce"])
-        admin(theirs, "PUT", f"persistent/{NAMESPACE}/parted/partitions", 3)
+            ask(theirs, "POST", f"namespaces/{NAMESPACE}/{key}", value)
+        ask(theirs, "POST", f"namespaces/{NAMESPACE}/permissions/alice", ["produce"])
+        ask(theirs, "PUT", f"persistent/{NAMESPACE}/parted/partitions", 3)
         client = pulsar.Client(theirs.service_url)
         consumer = client.subscribe(ONE, "s", pulsar.ConsumerType.Shared)
         publish(client, ONE, range(100))
@@ -97,7 +82,7 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
         "metadataStoreSessionTimeoutMillis": 4000,
     }
     conf = tmp_path / "broker.conf"
-    conf.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    conf.write_text(conf_text(settings))
     checked = CliRunner().invoke(magnetar, ["cluster", "check", "--conf", str(conf), "-o", "json"])
     assert {each["what"] for each in json.loads(checked.output)} == {"policies of topics"}
     left = set(range(20, 100)) - {40, 41, 60}
@@ -117,13 +102,13 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
             PARTITIONED, "p", initial_position=pulsar.InitialPosition.Earliest
         )
         assert set(receive(parted, 60)) == set(range(60))
-        admin(ours, "POST", f"namespaces/{NAMESPACE}/messageTTL", 1800)
+        ask(ours, "POST", f"namespaces/{NAMESPACE}/messageTTL", 1800)
         client.close()
         assert ours.terminate() == 0
     left = {*left, *range(100, 150)} - {*range(20, 50), 99}
     with PulsarBroker(tmp_path / "again", pulsar_cluster) as theirs:
-        assert admin(theirs, "GET", f"namespaces/{NAMESPACE}/messageTTL") == 1800
-        admin(theirs, "POST", f"namespaces/{NAMESPACE}/messageTTL", 3600)
+        assert ask(theirs, "GET", f"namespaces/{NAMESPACE}/messageTTL") == 1800
+        ask(theirs, "POST", f"namespaces/{NAMESPACE}/messageTTL", 3600)
         has_all(theirs)
         client = pulsar.Client(theirs.service_url)
         consumer = client.subscribe(ONE, "s", pulsar.ConsumerType.Shared)
