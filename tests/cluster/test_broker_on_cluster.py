@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import pulsar
@@ -70,6 +71,28 @@ def test_nothing_that_was_answered_is_lost_when_it_is_killed(settings, tmp_path)
     finally:
         broker.stop()
     assert not (tmp_path / "none").exists()
+
+
+def test_operators_say_where_bookies_stand(cluster, settings, tmp_path):
+    settings |= {"bookkeeperClientEnforceMinNumRacksPerWriteQuorum": True}
+    ids = [bookie.bookie_id for bookie in cluster.bookies]
+    with BrokerProcess(tmp_path / "none", settings=settings) as broker:
+
+        def said(*words):
+            done = CliRunner().invoke(cli, ["admin", "--admin-url", broker.web_url, *words])
+            assert done.exit_code == 0, done.output
+            return done.output
+
+        assert [each for each in ids if each not in said("bookies", "list-bookies")] == []
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            urllib.request.urlopen(f"{broker.web_url}/admin/v2/brokers/health", timeout=30)
+        for bookie, rack in zip(ids, ("/r1", "/r1", "/r2"), strict=True):
+            set_rack = ("bookies", "set-bookie-rack", "-b", bookie, "-r", rack, "-hn", "h")
+            assert "effect" not in said(*set_rack)
+        assert said("bookies", "racks-placement").count("/r1") == 2
+        client = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
+        client.create_producer(TOPIC).send(b"on two racks")
+        client.close()
 
 
 def test_the_doctor_looks_at_the_cluster(settings, tmp_path):

@@ -1,17 +1,21 @@
 """A ledger store when its bookies fail, and BookKeeper's own tools beside it."""
 
 import asyncio
+import json
 import re
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from support.bookkeeper import bookkeeper_store
+from support.bookkeeper import bookkeeper_store, session
+from support.loop import until
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import LedgerState
+from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.store import LedgerOptions
+from magnetar.storage.metadata import paths
 
 HERE = Path(__file__).parent
 
@@ -138,6 +142,23 @@ async def test_too_few_bookies_are_told_with_the_remedy(open_store):
     store = await open_store()
     with pytest.raises(NotEnoughBookies, match="managedLedgerDefaultEnsembleSize"):
         await store.create(LedgerOptions(5, 2, 2))
+
+
+async def test_copies_are_on_the_racks_that_pulsars_record_has_now(cluster, open_store):
+    one, two, three = (bookie.bookie_id for bookie in cluster.bookies)
+    store = await open_store(placement=PlacementRule(enforced=True))
+
+    async with session(cluster) as metadata:
+        try:
+            with pytest.raises(NotEnoughBookies, match="on 1 racks"):
+                await store.create()
+            racks = {one: {"rack": "/r1"}, two: {"rack": "/r1"}, three: {"rack": "r2"}}
+            await metadata.put(paths.BOOKIES, json.dumps({"default": racks}).encode())
+            await until(lambda: len(store._bookies.placement.racks.by_bookie) == 3)
+            ensembles = [(await store.create()).metadata.last_segment.ensemble for _ in range(6)]
+            assert [each for each in ensembles if three not in each] == []
+        finally:
+            await metadata.delete(paths.BOOKIES)
 
 
 async def test_a_ledger_with_another_password_is_not_opened(open_store):

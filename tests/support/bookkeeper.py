@@ -12,11 +12,20 @@ from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeepe
 
 
 @asynccontextmanager
-async def bookkeeper_store(cluster, **settings):
-    """A ledger store with a session of its own."""
+async def session(cluster):
+    """A session of a metadata store."""
     there = ZooKeeperSettings(servers=cluster.zookeeper.address)
     metadata = await ZooKeeperMetadataStore.open(there)
     try:
+        yield metadata
+    finally:
+        await metadata.close()
+
+
+@asynccontextmanager
+async def bookkeeper_store(cluster, **settings):
+    """A ledger store with a session of its own."""
+    async with session(cluster) as metadata:
         store = await BookKeeperLedgerStore.start(
             metadata,
             settings=BookKeeperSettings(**settings),
@@ -24,8 +33,6 @@ async def bookkeeper_store(cluster, **settings):
         )
         yield store
         await store.close()
-    finally:
-        await metadata.close()
 
 
 def expire(session, server):

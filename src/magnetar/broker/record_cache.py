@@ -23,13 +23,12 @@ T = TypeVar("T", bound=TypedRecord)
 
 
 class RecordCache:
-    """The records below one path, parsed. This process reads what it wrote at once."""
+    """The records at and below some paths, parsed. This process reads what it wrote at once."""
 
     def __init__(
         self,
         metadata: MetadataStore,
-        prefix: str,
-        *,
+        *prefixes: str,
         codec: Codec,
         records_max: int = RECORDS_MAX,
     ) -> None:
@@ -37,13 +36,14 @@ class RecordCache:
         self._codec = codec
         self._kept: dict[str, TypedRecord | None] = {}  # None: known to be absent.
         self._changes = 0  # Counts drops, so that a value read before a drop is not kept.
-        self._prefix = prefix
+        self._prefixes = prefixes
         self._records_max = records_max
-        self._watch = metadata.watch(prefix, self._drop)
+        self._watches = [metadata.watch(prefix, self._drop) for prefix in prefixes]
 
     def close(self) -> None:
         """Stop watching. The cache must not be used afterwards."""
-        self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
         self._kept.clear()
 
     async def get(self, path: str, parse: Callable[[Json], T]) -> T | None:
@@ -112,7 +112,7 @@ class RecordCache:
     def _drop(self, path: str) -> None:
         """Forget a record, or all of them when the watch no longer knows which changed."""
         self._changes += 1
-        if path == self._prefix:
+        if path in self._prefixes:
             self._kept.clear()
         self._kept.pop(path, None)
 

@@ -46,7 +46,7 @@ class Resources:
         """``cluster``: this one, whose rates are read from a namespace's policies."""
         self._metadata = metadata
         self._cluster = cluster
-        self._records = RecordCache(metadata, paths.ADMIN, codec=codec)
+        self._records = RecordCache(metadata, paths.ADMIN, paths.BOOKIES, codec=codec)
         self.objects = JsonObjects(self._records)
         self.open_topics = OpenTopics()
 

@@ -3,9 +3,13 @@
 Only brokers of a cluster import it, with what the extra ``cluster`` brings.
 """
 
+from collections.abc import Callable
+
 from magnetar.broker.config import Config
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
+from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
+from magnetar.storage.ledger.bookkeeper.racks import IsolationGroups
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
 from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
@@ -15,7 +19,7 @@ from .build_context import BuildContext
 
 async def open_cluster_stores(
     context: BuildContext,
-) -> tuple[ZooKeeperMetadataStore, BookKeeperLedgerStore, PulsarCodec]:
+) -> tuple[ZooKeeperMetadataStore, BookKeeperLedgerStore, PulsarCodec, Callable[[], list[str]]]:
     """Open what all brokers of a cluster share: the fields of ``Stores``. Raises StorageError."""
     config, stack = context.config, context.stack
     metadata = await open_zookeeper(config)
@@ -27,11 +31,12 @@ async def open_cluster_stores(
     ledgers = await BookKeeperLedgerStore.start(
         beside,
         settings=bookkeeper_settings(config),
+        racks_in=metadata,
         clock=context.clock,
         iteration=context.iteration,
     )
     stack.push_async_callback(ledgers.close)
-    return metadata, ledgers, PulsarCodec()
+    return metadata, ledgers, PulsarCodec(), ledgers.bookies
 
 
 async def open_zookeeper(config: Config, servers: str = "") -> ZooKeeperMetadataStore:
@@ -68,4 +73,9 @@ def bookkeeper_settings(config: Config) -> BookKeeperSettings:
         add_timeout_s=given.timeout_s,
         read_timeout_s=given.timeout_s,
         speculative_read_s=given.speculative_read_ms / 1000 or default.speculative_read_s,
+        placement=PlacementRule(
+            given.racks_min if given.rack_aware else 1,
+            given.racks_enforced,
+            IsolationGroups(given.isolation_groups, given.secondary_groups),
+        ),
     )

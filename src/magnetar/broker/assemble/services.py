@@ -1,5 +1,6 @@
 """What stands on the stores, up to the topics: what handlers of commands and of routes call."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
@@ -51,6 +52,7 @@ class Services:
     schema_registry: SchemaRegistry
     schemas: TopicSchemas
     coordinators: Coordinators | None  # None: there never were transactions.
+    bookies: Callable[[], list[str]] | None  # Their ids; None: the broker is alone.
 
 
 async def open_services(context: BuildContext, address: BrokerAddress, stores: Stores) -> Services:
@@ -152,4 +154,5 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             TopicParticipants(topics, lookup, peers),
             peers=peers,
         ),
+        bookies=stores.bookies,
     )

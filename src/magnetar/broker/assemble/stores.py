@@ -1,5 +1,6 @@
 """The stores of a broker: only this file and ``cluster_stores.py`` name implementations of them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ class Stores(NamedTuple):
     metadata: MetadataStore
     ledgers: LedgerStore
     codec: Codec = JsonCodec()  # How the records of the metadata store look.
+    bookies: Callable[[], list[str]] | None = None  # Their ids; None: the broker is alone.
 
 
 async def open_stores(context: BuildContext, files: Files | None) -> Stores:

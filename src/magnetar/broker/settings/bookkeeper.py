@@ -56,6 +56,34 @@ class BookieSettings:
         "",
         "zk+hierarchical://host:2181/ledgers; when absent, /ledgers in metadataStoreUrl",
     )
+    rack_aware: bool = setting(
+        "bookkeeperClientRackawarePolicyEnabled",
+        True,
+        "the copies of an entry are on several racks, where there are bookies for that; "
+        "`magnetar admin bookies set-bookie-rack` says where a bookie stands",
+    )
+    racks_min: int = setting(
+        "bookkeeperClientMinNumRacksPerWriteQuorum",
+        2,
+        "racks that have a copy of an entry",
+        minimum=1,
+    )
+    racks_enforced: bool = setting(
+        "bookkeeperClientEnforceMinNumRacksPerWriteQuorum",
+        False,
+        "rather write nothing than on fewer racks",
+    )
+    isolation_groups: tuple[str, ...] = setting(
+        "bookkeeperClientIsolationGroups",
+        (),
+        "groups of bookies that ledgers are written to; bookies of other groups get none, and "
+        "those of no group may",
+    )
+    secondary_groups: tuple[str, ...] = setting(
+        "bookkeeperClientSecondaryIsolationGroups",
+        (),
+        "groups that help out where fewer bookies are there than an ensemble needs",
+    )
 
     @property
     def servers(self) -> str:

@@ -7,7 +7,7 @@
     /admin/cluster-policies/{cluster}                                  whether it has moved
     /admin/failure-domains/{cluster}                                   its failure domains
     /admin/isolation-policies/{cluster}                                its isolation policies
-    /admin/bookies                                                     their racks, by group
+    /bookies                                                           their racks, by group
     /admin/resource-quotas                                             the default, and of bundles
     /admin/configuration                                               the dynamic settings
     /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
@@ -42,7 +42,7 @@ LOCAL_POLICIES = "/admin/local-policies"
 CLUSTER_POLICIES = "/admin/cluster-policies"
 FAILURE_DOMAINS = "/admin/failure-domains"
 ISOLATION_POLICIES = "/admin/isolation-policies"
-BOOKIES = "/admin/bookies"
+BOOKIES = "/bookies"
 RESOURCE_QUOTAS = "/admin/resource-quotas"
 CONFIGURATION = "/admin/configuration"
 RESOURCE_GROUPS = "/admin/resourcegroups"

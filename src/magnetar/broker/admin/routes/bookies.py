@@ -1,6 +1,7 @@
-"""Bookies: there are none, since the broker stores by itself; their racks are kept all the same."""
+"""Bookies and their racks; a broker that is alone has none, and keeps racks all the same."""
 
 from typing import Final
+from urllib.parse import unquote
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.services import RecordServices
@@ -16,8 +17,9 @@ from magnetar.storage.metadata import paths
 _TEXTS: Final = ("rack", "hostname")
 
 
-async def names(_admin: RecordServices, _request: Request) -> Reply:
-    return shown({"bookies": []})
+async def names(admin: RecordServices, _request: Request) -> Reply:
+    there = [] if admin.bookies is None else admin.bookies()
+    return shown({"bookies": [{"bookieId": each} for each in there]})
 
 
 async def racks(admin: RecordServices, _: Request) -> Reply:
@@ -25,7 +27,7 @@ async def racks(admin: RecordServices, _: Request) -> Reply:
 
 
 async def get(admin: RecordServices, request: Request) -> Reply:
-    bookie = request.segments["bookie"]
+    bookie = _bookie(request)
     for group in (await _stored(admin)).values():
         if bookie in group:
             return shown(group[bookie])
@@ -34,7 +36,7 @@ async def get(admin: RecordServices, request: Request) -> Reply:
 
 @reads(Query("group"))
 async def change(admin: RecordServices, request: Request) -> Reply:
-    bookie, group = request.segments["bookie"], request.query.get("group")
+    bookie, group = _bookie(request), request.query.get("group")
     sent = arguments.json_object(request) or {}
     if not group:
         raise Rejection(412, "Bookie 'group' parameters is missing")
@@ -46,15 +48,19 @@ async def change(admin: RecordServices, request: Request) -> Reply:
         return {**rest, group: {**rest.get(group, {}), bookie: info}}
 
     await admin.resources.objects.change(paths.BOOKIES, changed)
-    return done(("racks-info",))
+    return done(("racks-info",) if admin.bookies is None else ())
 
 
 async def delete(admin: RecordServices, request: Request) -> Reply:
-    bookie = request.segments["bookie"]
+    bookie = _bookie(request)
     if not any(bookie in group for group in (await _stored(admin)).values()):
         raise _missing(bookie)
     await admin.resources.objects.change(paths.BOOKIES, lambda stored: _without(stored, bookie))
     return done()
+
+
+def _bookie(request: Request) -> str:
+    return unquote(request.segments["bookie"])
 
 
 async def _stored(admin: RecordServices) -> Json:

@@ -3,15 +3,17 @@
 Those that are writable have a record at ``available``, those that only answer reads one below
 ``available/readonly``; both end with the session of the bookie. A bookie that failed is in
 quarantine for a while, or until it answers or begins again: it is chosen only where there are too
-few others.
+few others. Where bookies stand is a record of Pulsar's, which is watched as well.
 """
 
+import logging
 from itertools import count
 from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, InvalidValue
 from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
 from magnetar.tasks import Tasks
 
@@ -20,7 +22,10 @@ from .bookie import Bookie
 from .ledger_paths import AVAILABLE, READ_ONLY
 from .metadata_format import address_of
 from .placement import Placement
+from .racks import Racks, decode_racks
 from .settings import BookKeeperSettings
+
+log = logging.getLogger(__name__)
 
 QUARANTINE_MIN_S: Final = 1.0
 """One that is slow, not silent, must not be changed for another and back all the time."""
@@ -34,13 +39,17 @@ class BookieWatcher:
         metadata: MetadataStore,
         settings: BookKeeperSettings,
         *,
+        racks_in: MetadataStore,
         clock: Clock,
         iteration: LoopIteration,
     ) -> None:
+        """``racks_in`` has the record of racks: the broker's store, where bookies have another."""
         self.iteration = iteration
         self.writable: list[str] = []
         self.read_only: list[str] = []
-        self.racks: dict[str, str] = {}  # By bookie, where it is known.
+        self._racks = Racks()
+        self._racks_in = racks_in
+        self._rule = settings.placement
         self._metadata = metadata
         self._available = f"{settings.ledgers_root}/{AVAILABLE}"
         self._quarantine_s = settings.quarantine_s
@@ -49,19 +58,22 @@ class BookieWatcher:
         self._bookies: dict[str, Bookie] = {}
         self._quarantined: dict[str, float] = {}  # Since when.
         self._tasks = Tasks("bookies")
-        self._watch: Watch | None = None
+        self._watches: list[Watch] = []
         self._looking = False
         self._changed = False
 
     async def start(self) -> None:
         """Look which there are, and go on looking when that changes. Raises what the store does."""
-        self._watch = self._metadata.watch(self._available, self._note_change)
+        self._watches = [
+            self._metadata.watch(self._available, self._note_change),
+            self._racks_in.watch(paths.BOOKIES, self._note_change),
+        ]
         await self._look()
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._watch is not None:
-            self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
         await self._tasks.close()
         for bookie in self._bookies.values():
             await bookie.close()
@@ -79,7 +91,7 @@ class BookieWatcher:
     @property
     def placement(self) -> Placement:
         """What a choice of bookies depends on now."""
-        return Placement(self.writable, self.racks, self.quarantined, self._turn)
+        return Placement(self.writable, self._racks, self.quarantined, self._turn, self._rule)
 
     @property
     def quarantined(self) -> set[str]:
@@ -96,10 +108,6 @@ class BookieWatcher:
     def quarantine(self, bookie_id: str) -> None:
         """Avoid a bookie that failed, for a while."""
         self._quarantined[bookie_id] = self._clock.now()
-
-    def has_spare(self, ensemble: set[str]) -> bool:
-        """Whether there is a bookie to replace one of an ensemble with."""
-        return bool(set(self.writable) - ensemble - self.quarantined)
 
     def readable_first(self, bookies: list[str]) -> list[str]:
         """Bookies in the order in which to ask them: those that are not there last."""
@@ -130,5 +138,13 @@ class BookieWatcher:
                 names = await self._metadata.children(self._available)
                 self.writable = [name for name in names if name != READ_ONLY]
                 self.read_only = await self._metadata.children(f"{self._available}/{READ_ONLY}")
+                await self._read_racks()
         finally:
             self._looking = False
+
+    async def _read_racks(self) -> None:
+        record = await self._racks_in.get(paths.BOOKIES)
+        try:
+            self._racks = decode_racks(b"" if record is None else record.value)
+        except InvalidValue as error:
+            log.warning("bookies.racks_unknown error=%s", error)

@@ -228,7 +228,10 @@ class _Recovery:
         bookies = self._context.bookies
         for bookie_id in failed:
             bookies.quarantine(bookie_id)
-        ensemble = bookies.placement.replace(self._metadata.last_segment.ensemble, failed)
+        metadata = self._metadata
+        ensemble = bookies.placement.replace(
+            metadata.last_segment.ensemble, failed, metadata.write_quorum
+        )
         self._metadata = self._metadata.with_ensemble(first, ensemble)
 
     # What bookies tell.

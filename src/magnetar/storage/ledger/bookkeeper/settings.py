@@ -1,10 +1,11 @@
 """The settings of a ledger store on BookKeeper."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from magnetar.storage.ledger.store import LedgerOptions
 
 from .ledger_metadata import DigestType
+from .placement import PlacementRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class BookKeeperSettings:
     """A bookie that answers nothing for so long, while entries wait for it, is replaced."""
     quarantine_s: float = 10.0
     """A bookie that failed is avoided for so long."""
+    placement: PlacementRule = field(default_factory=PlacementRule)
     pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
 
     def sizes(self, options: LedgerOptions) -> tuple[int, int, int]:

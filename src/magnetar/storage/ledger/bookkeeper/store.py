@@ -8,6 +8,7 @@ from magnetar.errors import InvalidValue, StorageError
 from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.capacity import Capacity
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
+from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 from .bookie_watcher import BookieWatcher
@@ -56,11 +57,13 @@ class BookKeeperLedgerStore:
         metadata: NumberingStore,
         *,
         settings: BookKeeperSettings | None = None,
+        racks_in: MetadataStore | None = None,
         clock: Clock | None = None,
         iteration: LoopIteration,
     ) -> "BookKeeperLedgerStore":
         """Read which bookies there are, and what a ledger's metadata look like here.
 
+        ``racks_in`` has the racks of bookies, where that is another store than ``metadata``.
         ``iteration`` is that of the loop; where topics append, it must be the one they use. Raises
         StorageError where the metadata are not of BookKeeper, or of a layout that is not supported.
         """
@@ -76,11 +79,16 @@ class BookKeeperLedgerStore:
         bookies = BookieWatcher(
             metadata,
             settings,
+            racks_in=racks_in or metadata,
             clock=clock,
             iteration=iteration,
         )
         await bookies.start()
         return cls(metadata, bookies, settings=settings, clock=clock)
+
+    def bookies(self) -> list[str]:
+        """Those that are there, also those that take no writes."""
+        return sorted({*self._bookies.writable, *self._bookies.read_only})
 
     async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> BookKeeperWriter:
         self._check_open()
@@ -89,7 +97,7 @@ class BookKeeperLedgerStore:
             ensemble_size,
             write_quorum,
             ack_quorum,
-            (Segment(0, self._bookies.placement.choose(ensemble_size)),),
+            (Segment(0, self._bookies.placement.choose(ensemble_size, write_quorum)),),
             digest_type=self._settings.digest_type,
             password=self._settings.password,
             custom=options.metadata,
@@ -120,7 +128,8 @@ class BookKeeperLedgerStore:
 
     async def check(self) -> None:
         self._check_open()
-        self._bookies.placement.choose(self._settings.ensemble_size)
+        settings = self._settings
+        self._bookies.placement.choose(settings.ensemble_size, settings.write_quorum)
 
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()

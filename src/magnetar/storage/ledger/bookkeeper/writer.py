@@ -186,7 +186,8 @@ class BookKeeperWriter:
             if self._acks.lacks(position, run.last)
             and (overdue or now - bookie.heard_at >= settings.silent_s)
         ]
-        replaceable = len(lacking) < len(self._ensemble) and self._context.bookies.has_spare(
+        placement = self._context.bookies.placement
+        replaceable = len(lacking) < len(self._ensemble) and placement.has_spare(
             {each.bookie_id for each in self._ensemble}
         )
         if overdue or replaceable:
@@ -255,8 +256,10 @@ class BookKeeperWriter:
         """Put others in the positions of bookies that failed, and send them what they lack."""
         context = self._context
         failed = set(failed)
-        before = self._stored.metadata.last_segment.ensemble
-        ensemble = context.bookies.placement.replace(before, failed)
+        before = self._stored.metadata
+        ensemble = context.bookies.placement.replace(
+            before.last_segment.ensemble, failed, before.write_quorum
+        )
         first = self._end.last_entry_id + 1
 
         def changed(metadata: LedgerMetadata) -> LedgerMetadata | None:
