@@ -154,7 +154,8 @@ class ZooKeeperMetadataStore:
     async def next_number(self, path: str) -> int:
         """A number that is greater than all before it of this path, which ends with a prefix.
 
-        BookKeeper's ids of ledgers are made so: an ephemeral sequential znode, deleted at once.
+        BookKeeper's ids of ledgers are made so: an ephemeral sequential znode, deleted at once. A
+        sequence has 31 bits: behind the greatest number follow those below 0.
         """
         self._check_open()
         while True:
@@ -171,7 +172,7 @@ class ZooKeeperMetadataStore:
                 await self._connected_again(error)
                 continue
             self._client.delete_async(made)
-            return int(made[-10:])
+            return int(made.removeprefix(path))
 
     def watch(self, prefix: str, changed: Callable[[str], None]) -> Watch:
         self._check_open()

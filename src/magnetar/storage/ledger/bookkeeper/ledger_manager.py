@@ -5,22 +5,16 @@ a version that is not the expected one is read again, and decided again.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from magnetar.errors import LedgerNotFound, VersionMismatch
 from magnetar.storage.ledger.store import LedgerId
-from magnetar.storage.metadata.store import ABSENT, MetadataStore
+from magnetar.storage.metadata.store import ABSENT
 
+from .ledger_ids import LedgerIds, NumberingStore
 from .ledger_metadata import LedgerMetadata
 from .ledger_paths import path_of
 from .metadata_format import decode_ledger, encode_ledger
-
-
-class NumberingStore(MetadataStore, Protocol):
-    """A metadata store that counts: ZooKeeper, by its sequential znodes."""
-
-    async def next_number(self, path: str) -> int:
-        """A number that is greater than all before it of this path, which ends with a prefix."""
 
 
 class Stored(NamedTuple):
@@ -39,6 +33,7 @@ class LedgerManager:
         root: str,
     ) -> None:
         self._metadata = metadata
+        self._ids = LedgerIds(metadata, root)
         self._root = root
 
     def path(self, ledger_id: int) -> str:
@@ -49,7 +44,7 @@ class LedgerManager:
         """Store the metadata of a new ledger."""
         value = encode_ledger(metadata)
         while True:
-            ledger_id = await self._metadata.next_number(f"{self._root}/idgen/ID-")
+            ledger_id = await self._ids.next()
             try:
                 version = await self._metadata.put(
                     self.path(ledger_id), value, expected_version=ABSENT

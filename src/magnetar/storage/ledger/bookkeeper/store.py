@@ -13,7 +13,8 @@ from magnetar.tasks import Tasks
 
 from .bookie_watcher import BookieWatcher
 from .context import StoreContext
-from .ledger_manager import LedgerManager, NumberingStore
+from .ledger_ids import NumberingStore
+from .ledger_manager import LedgerManager
 from .ledger_metadata import LedgerMetadata, LedgerState, Segment
 from .ledger_paths import LAYOUT, check_layout
 from .reader import BookKeeperReader
