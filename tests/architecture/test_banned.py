@@ -66,7 +66,8 @@ THREAD_HOMES = {
 
 # The bytes of records. An entry of a compacted ledger is no record of the metadata store.
 CODEC = "magnetar.storage.codec."
-CODEC_HOMES = ("storage/codec/",)
+# A store of schemas is of one scale, as a codec is.
+CODEC_HOMES = ("storage/codec/", "storage/schemas/")
 ENTRIES = ("encode_compacted", "decode_compacted")
 
 # What a topic is made of. Its contract says what others may ask; not every topic has a log.

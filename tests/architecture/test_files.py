@@ -47,6 +47,8 @@ TESTED_ELSEWHERE = {
     },
     "storage/ledger/bookkeeper/context.py": "values",
     "storage/ledger/bookkeeper/settings.py": "values",
+    "storage/schemas/in_records.py": "tests/unit/storage/schemas/test_store.py",
+    "storage/schemas/in_ledgers.py": "tests/unit/storage/schemas/test_store.py",
     "storage/ledger/capacity.py": "unit/storage/ledger/local/test_journal.py",
     "storage/metadata/zookeeper.py": "tests/contract, with a real server",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",

@@ -138,13 +138,21 @@ def received(broker, topic, name, count):
 
 
 @asynccontextmanager
-async def our_logs(cluster):
-    """What opens logs on the cluster as a broker of ours does."""
+async def our_stores(cluster):
+    """Open what a broker of ours keeps on the cluster: metadata and ledgers."""
     metadata = await ZooKeeperMetadataStore.open(
         ZooKeeperSettings(servers=cluster.zookeeper.address)
     )
-    tasks = Tasks("logs")
     async with bookkeeper_store(cluster) as ledgers:
+        yield metadata, ledgers
+    await metadata.close()
+
+
+@asynccontextmanager
+async def our_logs(cluster):
+    """What opens logs on the cluster as a broker of ours does."""
+    tasks = Tasks("logs")
+    async with our_stores(cluster) as (metadata, ledgers):
         yield ManagedLedgerFactory(
             metadata=metadata,
             ledgers=ledgers,
@@ -154,4 +162,3 @@ async def our_logs(cluster):
             tasks=tasks,
         )
         await tasks.close()
-    await metadata.close()

@@ -6,7 +6,6 @@ from google_crc32c import value as checksum
 from magnetar.errors import CorruptEntry, InvalidValue
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import Position
-from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.codec.cursor import CursorState
@@ -65,11 +64,6 @@ def test_an_entry_of_a_compacted_ledger_comes_back(codec):
     assert (codec.decode_compacted(stored), check) == (entry, checksum(stored))
 
 
-def test_a_schema_comes_back(codec):
-    schema = SchemaInfo(SchemaType.AVRO, b"{}", {"a": "b"}, 1_700_000_000_000)
-    assert codec.decode_schema(codec.encode_schema(schema), source=HERE) == schema
-
-
 def test_the_owner_of_a_bundle_comes_back(codec):
     owner = BrokerAddress.of("broker", 6650, 8080)
     assert codec.decode_owner(codec.encode_owner(owner)) == owner
@@ -80,7 +74,7 @@ def test_an_object_comes_back(codec):
     assert codec.decode_object(codec.encode_object(fields)) == fields
 
 
-@pytest.mark.parametrize("read", ["decode_ledger_list", "decode_cursor", "decode_schema"])
+@pytest.mark.parametrize("read", ["decode_ledger_list", "decode_cursor"])
 def test_what_cannot_be_read_is_named(codec, read):
     with pytest.raises(CorruptEntry, match=HERE):
         getattr(codec, read)(b"\xff?", source=HERE)

@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 NAMESPACE = "carried/over"
 ONE = f"persistent://{NAMESPACE}/one"
 PARTITIONED = f"persistent://{NAMESPACE}/parted"
+ODD = f"persistent://{NAMESPACE}/two words ~*"
+SCHEMA = {"type": "STRING", "schema": "", "properties": {"by": "them"}}
 POLICIES = {
     "messageTTL": 3600,
     "retention": {"retentionTimeInMinutes": 60, "retentionSizeInMB": 100},
@@ -50,9 +52,16 @@ def has_all(broker):
     assert ask(broker, "GET", parted)["partitions"] == 3
     assert set(ask(broker, "GET", f"persistent/{NAMESPACE}")) >= {
         ONE,
+        ODD,
         f"{PARTITIONED}-partition-2",
     }
     assert set(ask(broker, "GET", f"persistent/{NAMESPACE}/one/subscriptions")) == {"s"}
+    schema = ask(broker, "GET", f"schemas/{NAMESPACE}/one/schema")
+    assert (schema["version"], schema["type"], schema["properties"]) == (
+        0,
+        "STRING",
+        {"by": "them"},
+    )
 
 
 def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path):
@@ -69,6 +78,11 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
         consumer = client.subscribe(ONE, "s", pulsar.ConsumerType.Shared)
         publish(client, ONE, range(100))
         publish(client, PARTITIONED, range(30))
+        odd = client.subscribe(ODD, "s ~*")
+        publish(client, ODD, range(5))
+        odd.acknowledge_cumulative(receive(odd, 3)[2])
+        odd.close()
+        ask(theirs, "POST", f"schemas/{NAMESPACE}/one/schema", SCHEMA)
         found = receive(consumer, 100)
         for number in [*range(20), 40, 41, 60]:  # With holes.
             consumer.acknowledge(found[number])
@@ -97,6 +111,9 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
                 consumer.acknowledge(found[number])
         consumer.acknowledge(found[99])
         publish(client, ONE, range(100, 150))
+        odd = client.subscribe(ODD, "s ~*")
+        odd.acknowledge(receive(odd, 2)[3])
+        client.subscribe(ONE, "t", schema=pulsar.schema.StringSchema()).unsubscribe()
         publish(client, PARTITIONED, range(30, 60))
         parted = client.subscribe(
             PARTITIONED, "p", initial_position=pulsar.InitialPosition.Earliest
@@ -115,6 +132,8 @@ def test_topics_and_policies_are_carried_over_and_back(pulsar_cluster, tmp_path)
         assert set(receive(consumer, len(left))) == left
         with pytest.raises(pulsar.Timeout):
             consumer.receive(500)
+        odd = client.subscribe(ODD, "s ~*")
+        assert set(receive(odd, 1)) == {4}
         reader = client.create_reader(ONE, pulsar.MessageId.earliest)
         assert [int(reader.read_next(20_000).data()) for _ in range(150)] == list(range(150))
         client.close()

@@ -4,31 +4,25 @@ import asyncio
 import sys
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote_plus
 
 import click
 
 from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue
 from magnetar.extras import check_cluster
-from magnetar.model.names import PERSISTENT, TopicName
-from magnetar.model.system_topics import is_of_transactions, is_system_topic
+from magnetar.model.names import TopicName
+from magnetar.model.system_topics import is_of_transactions
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.storage.metadata.walk import records_below
 from magnetar.tools.output import output_format, show
 
 _CHANGE_EVENTS: Final = "__change_events"
-_SCHEMAS_DEPTH: Final = 3  # Tenant, namespace, topic.
-SCHEMAS: Final = "schemas of a topic"
 TOPIC_POLICIES: Final = "policies of topics"
 TRANSACTIONS: Final = "logs of transactions"
-NAMES: Final = "names"
 _REASONS: Final = {
-    SCHEMAS: "brokers of ours refuse those who use a schema there: theirs are not read yet",
     TOPIC_POLICIES: f"if there are any, they are not applied: {_CHANGE_EVENTS} is not read yet",
     TRANSACTIONS: "they are not read: end all transactions before",
-    NAMES: "Pulsar encodes a space, ~ and * otherwise: such topics and subscriptions are not found",
 }
 
 
@@ -78,30 +72,13 @@ async def _check(config: Config) -> list[dict[str, object]]:
 async def left_behind(metadata: MetadataStore) -> dict[str, list[str]]:
     """Names of what would not carry over, by what it is."""
     found: dict[str, list[str]] = {what: [] for what in _REASONS}
-    async for path in records_below(metadata, paths.SCHEMAS, _SCHEMAS_DEPTH):
-        tenant, namespace, local = path.removeprefix(f"{paths.SCHEMAS}/").split("/")
-        topic = TopicName(PERSISTENT, tenant, namespace, unquote_plus(local))
-        if await metadata.get(path) is not None and not is_system_topic(topic):
-            found[SCHEMAS].append(str(topic))
     ledgers = records_below(metadata, paths.MANAGED_LEDGERS, paths.MANAGED_LEDGER_DEPTH)
     async for path in ledgers:
         name = path.removeprefix(f"{paths.MANAGED_LEDGERS}/")
         tenant, namespace, domain, local = name.split("/")
-        topic = TopicName(domain, tenant, namespace, unquote_plus(local))
+        topic = TopicName(domain, tenant, namespace, paths.decode(local))
         if topic.partitioned_name.local == _CHANGE_EVENTS:
             found[TOPIC_POLICIES].append(f"{tenant}/{namespace}")
         if is_of_transactions(topic):
             found[TRANSACTIONS].append(str(topic))
-        if _is_encoded_otherwise(local):
-            found[NAMES].append(str(topic))
-        found[NAMES] += [
-            f"{topic}, subscription {unquote_plus(cursor)}"
-            for cursor in await metadata.children(path)
-            if _is_encoded_otherwise(cursor)
-        ]
     return found
-
-
-def _is_encoded_otherwise(segment: str) -> bool:
-    """Whether a broker of ours would look for this name elsewhere."""
-    return paths.encode(unquote_plus(segment)) != segment

@@ -30,7 +30,7 @@ from magnetar.storage.metadata import paths
 
 from .build_context import BuildContext
 from .managed_ledgers import ledger_opener, managed_ledgers, record_opener
-from .stores import Stores, broker_health_of
+from .stores import Stores, broker_health_of, schema_store
 from .transactions import open_coordinators
 
 
@@ -78,9 +78,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     context.stack.callback(policies.close)
     resource_groups = ResourceGroups(metadata, resources, context.tasks, codec=codec)
     context.stack.callback(resource_groups.close)
-    schemas = SchemaRegistry(
-        metadata, context.clock, codec=codec, in_cluster=config.metadata.in_cluster
-    )
+    schemas = SchemaRegistry(schema_store(config, stores), context.clock)
     context.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
     configuration = DynamicConfiguration(

@@ -25,6 +25,9 @@ from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
+from magnetar.storage.schemas.in_ledgers import SchemasInLedgers
+from magnetar.storage.schemas.in_records import SchemasInRecords
+from magnetar.storage.schemas.store import SchemaStore
 
 from .build_context import BuildContext
 
@@ -67,6 +70,13 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
     if not has_log:
         await check_log_is_there(stores.metadata, stores.codec, folder / "ledgers")
     return stores
+
+
+def schema_store(config: Config, stores: Stores) -> SchemaStore:
+    """Where the schemas of topics are kept."""
+    if config.metadata.in_cluster:
+        return SchemasInLedgers(stores.metadata, stores.ledgers)
+    return SchemasInRecords(stores.metadata)
 
 
 def names_of_stores(config: Config) -> tuple[str, str]:

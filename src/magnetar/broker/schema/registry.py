@@ -1,7 +1,6 @@
-"""The schemas of topics, with their versions, in the metadata store.
+"""The schemas of topics, with their versions: what is kept of them, and which may be added.
 
-A version is a record of its own, which never changes: creating the next number is what two brokers
-cannot both do. The partitions of a topic share its schema, and so do its domains.
+The partitions of a topic share its schema, and so do its domains.
 """
 
 from collections.abc import Sequence
@@ -15,8 +14,6 @@ from magnetar.errors import (
     Conflict,
     IncompatibleSchema,
     SchemaNotFound,
-    StorageError,
-    VersionMismatch,
 )
 from magnetar.model.counts import OperationCounts
 from magnetar.model.names import NamespaceName, TopicName
@@ -26,9 +23,8 @@ from magnetar.model.schemas import (
     SchemaType,
     SchemaVersion,
 )
-from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import ABSENT, MetadataStore
+from magnetar.storage.schemas.store import SchemaStore
 
 CACHE_SIZE_MAX: Final = 16 * 1024 * 1024
 RECORD_SIZE: Final = 500  # About what a version takes beside its definition.
@@ -52,23 +48,18 @@ class SchemaRegistry:
 
     def __init__(
         self,
-        metadata: MetadataStore,
+        store: SchemaStore,
         clock: Clock,
         *,
-        codec: Codec,
-        in_cluster: bool = False,
         cache_size_max: int = CACHE_SIZE_MAX,
     ) -> None:
-        """``in_cluster``: a broker of Pulsar's may have kept schemas there."""
-        self._metadata = metadata
-        self._codec = codec
-        self._in_cluster = in_cluster
+        self._store = store
         self.clock = clock
         self._cache_size_max = cache_size_max
         self._kept: dict[str, list[SchemaVersion]] = {}
         self._kept_size = 0
         self._changes = 0  # Counts drops, so that what was read before one is not kept.
-        self._watch = metadata.watch(paths.SCHEMAS, self._changed)
+        self._watch = store.watch(self._changed)
         self.counts: dict[NamespaceName, SchemaCounts] = {}
 
     def close(self) -> None:
@@ -150,16 +141,9 @@ class SchemaRegistry:
         raise Conflict(f"The schema of {topic} is being changed by others, without end: try again")
 
     async def forget(self, topic: TopicName) -> None:
-        """Remove all versions of a topic: the next begins at 0 again.
-
-        What is interrupted leaves a topic without a schema, as the note on top goes last.
-        """
-        if not await self._all(topic):
-            return
-        await self.delete(topic)
+        """Remove all versions of a topic: the next begins at 0 again."""
         try:
-            for each in await self._all(topic):
-                await self._metadata.delete(paths.schema(topic, each.number))
+            await self._store.forget(topic)
         finally:
             self._drop(paths.schemas(topic))
 
@@ -188,39 +172,18 @@ class SchemaRegistry:
             schema.deleted,
         )
         try:
-            await self._metadata.put(
-                paths.schema(topic, number),
-                self._codec.encode_schema(stamped),
-                expected_version=ABSENT,
-            )
-        except VersionMismatch:
-            return None
+            added = await self._store.add(topic, number, stamped)
         finally:
             self._drop(paths.schemas(topic))
-        return number
+        return number if added else None
 
     async def _all(self, topic: TopicName) -> list[SchemaVersion]:
-        """Every version there is, with the notes on deletions.
-
-        Raises CorruptEntry, and StorageError where a broker of Pulsar's has kept them.
-        """
         path = paths.schemas(topic)
         kept = self._kept.get(path)
         if kept is not None:
             return kept
         changes = self._changes
-        found = []
-        for number in sorted(int(name) for name in await self._metadata.children(path)):
-            place = paths.schema(topic, number)
-            record = await self._metadata.get(place)
-            if record is not None:  # It may be deleted just now.
-                schema = self._codec.decode_schema(record.value, source=place)
-                found.append(SchemaVersion(number, schema))
-        if self._in_cluster and not found and await self._metadata.get(path) is not None:
-            raise StorageError(
-                f"the schemas at {path} are kept as Pulsar's brokers keep them, which is not read "
-                "yet: use the topic without a schema, or with a broker of Pulsar's"
-            )
+        found = await self._store.versions(topic)
         if changes == self._changes:
             self._keep(path, found)
         return found
@@ -236,7 +199,7 @@ class SchemaRegistry:
         if path == paths.SCHEMAS:  # It is no longer known which.
             for each in list(self._kept):
                 self._drop(each)
-        self._drop(paths.schemas_at(path))
+        self._drop(path)
 
     def _drop(self, path: str) -> None:
         self._changes += 1

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
-from magnetar.model.schemas import SchemaInfo
 from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.codec.json_object import Json
@@ -46,10 +45,6 @@ class Codec(Protocol):
 
     def decode_compacted(self, stored: bytes) -> CompactedEntry:
         """Decode an entry of a compacted ledger. Raises CorruptEntry."""
-
-    def encode_schema(self, schema: SchemaInfo) -> bytes: ...
-
-    def decode_schema(self, value: bytes, *, source: str) -> SchemaInfo: ...
 
     def encode_owner(self, broker: BrokerAddress) -> bytes:
         """Encode the owner of a bundle. All brokers of a cluster write the same bytes for one."""

@@ -6,7 +6,6 @@ from magnetar.storage.codec.compacted_entry import decode_compacted, encode_comp
 from magnetar.storage.codec.cursor import CursorState, decode_cursor, encode_cursor, ranges_size
 from magnetar.storage.codec.json_object import Fields, decode, encode
 from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
-from magnetar.storage.codec.schema import decode_schema, encode_schema
 
 
 def encode_owner(broker: BrokerAddress) -> bytes:
@@ -67,8 +66,6 @@ class JsonCodec:
     ranges_size = staticmethod(ranges_size)
     encode_compacted = staticmethod(encode_compacted)
     decode_compacted = staticmethod(decode_compacted)
-    encode_schema = staticmethod(encode_schema)
-    decode_schema = staticmethod(decode_schema)
     encode_owner = staticmethod(encode_owner)
     decode_owner = staticmethod(decode_owner)
     encode_deletion = staticmethod(encode_deletion)

@@ -1,4 +1,4 @@
-"""The codec of a cluster: all but schemas is in Pulsar's own formats. Pure.
+"""The codec of a cluster: all is in Pulsar's own formats. Pure.
 
 What administrators keep has no version: what a field means there has never changed, others are
 added.
@@ -32,8 +32,6 @@ class PulsarCodec:
     ranges_size = staticmethod(ranges_size)
     encode_compacted = staticmethod(encode_compacted)
     decode_compacted = staticmethod(decode_compacted)
-    encode_schema = staticmethod(JsonCodec.encode_schema)
-    decode_schema = staticmethod(JsonCodec.decode_schema)
     encode_owner = staticmethod(encode_owner)
     decode_owner = staticmethod(decode_owner)
     encode_deletion = staticmethod(JsonCodec.encode_deletion)

@@ -15,6 +15,7 @@
     /admin/resourcegroups/{name}                                       ResourceGroup
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
+    /schemas/{tenant}/{namespace}/{local}                              where its versions are, or
     /schemas/{tenant}/{namespace}/{local}/{number}                     a version of a topic's schema
     /topic-deletions/{topic}                                           a deletion under way
     /namespace/{tenant}/{namespace}/{range}                            the broker of a bundle
@@ -24,12 +25,12 @@
 
     /counters/starts                                                   its version counts starts
 
-Local names and cursor names are URL-encoded, so that each is one segment whatever it contains. The
-partitions of a topic share its schema and its policies. The scope of policies is ``local`` to this
-cluster or ``global``.
+Local names and cursor names are encoded as Java's ``URLEncoder`` does, so that each is one segment
+whatever it contains, and Pulsar's brokers find it. The partitions of a topic share its schema and
+its policies. The scope of policies is ``local`` to this cluster or ``global``.
 """
 
-from urllib.parse import quote, unquote
+from urllib.parse import quote_plus, unquote_plus
 
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import NamespaceName, TopicName
@@ -147,18 +148,13 @@ def cursor(managed_ledger_name: str, cursor_name: str) -> str:
 
 
 def schemas(topic: TopicName) -> str:
-    """Return the path whose children are the versions of a topic's schema."""
+    """Return the path of a topic's schema, or whose children are the versions of it."""
     local = topic.partitioned_name.local
     return f"{SCHEMAS}/{topic.tenant}/{topic.namespace_local}/{encode(local)}"
 
 
 def schema(topic: TopicName, number: int) -> str:
     return f"{schemas(topic)}/{number}"
-
-
-def schemas_at(path: str) -> str:
-    """Return the path of all versions, of which the one at ``path`` is one."""
-    return path.rpartition("/")[0]
 
 
 def deletion(topic: TopicName) -> str:
@@ -190,9 +186,9 @@ def broker(name: str) -> str:
 
 def encode(name: str) -> str:
     """Make any name one segment of a path."""
-    return quote(name, safe="")
+    return quote_plus(name, safe="*").replace("~", "%7E")
 
 
 def decode(segment: str) -> str:
     """Return the name that ``encode`` made a segment of."""
-    return unquote(segment)
+    return unquote_plus(segment)

@@ -10,13 +10,11 @@ from typing import Final
 from magnetar.errors import StorageError, WriteFailed
 from magnetar.storage.metadata.sqlite_log import check_log
 from magnetar.storage.metadata.sqlite_reserve import allocate_log, free_pages
+from magnetar.storage.metadata.sqlite_upgrade import SCHEMA_VERSION, UPGRADED, upgrade
 from magnetar.storage.metadata.tables import DELETIONS_KEPT, SCHEMA
 
 APPLICATION_ID: Final = 0x4D474E54
 """"MGNT", in the file's header, tells our files from those of other programs."""
-
-SCHEMA_VERSION: Final = 3
-"""The version of the tables and records; 1 and 2 are older than the first release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +55,8 @@ def connect(path: Path, settings: SqliteSettings, *, must_exist: bool) -> sqlite
             connection.execute("COMMIT")
         _use_log(connection, settings.busy_timeout_s)
         _check_structure(connection, path)
+        if _version(connection) == UPGRADED:
+            upgrade(connection)
         with contextlib.suppress(sqlite3.OperationalError):  # The next start may succeed.
             free_pages(connection)
         allocate_log(connection, path)
@@ -100,15 +100,12 @@ def failure_of(
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     """Return True for a metadata file, False for an empty one. Raises StorageError for others."""
-    application, version, tables = (
+    application, tables = (
         connection.execute(question).fetchone()[0]
-        for question in (
-            "PRAGMA application_id",
-            "PRAGMA user_version",
-            "SELECT count(*) FROM sqlite_master",
-        )
+        for question in ("PRAGMA application_id", "SELECT count(*) FROM sqlite_master")
     )
-    if application == APPLICATION_ID and version == SCHEMA_VERSION:
+    version = _version(connection)
+    if application == APPLICATION_ID and version in (UPGRADED, SCHEMA_VERSION):
         return True
     if application == APPLICATION_ID and version < SCHEMA_VERSION:
         raise StorageError(
@@ -127,6 +124,11 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "or move the file away"
         )
     return False
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def _check_structure(connection: sqlite3.Connection, path: Path) -> None:

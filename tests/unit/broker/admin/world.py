@@ -48,6 +48,7 @@ from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.schemas.in_records import SchemasInRecords
 from magnetar.tasks import Tasks
 
 USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
@@ -183,7 +184,7 @@ async def open_world(settings=None, clock=None):
         resource_groups = ResourceGroups(metadata, resources, tasks, codec=JsonCodec())
         stack.callback(resource_groups.close)
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
-        schemas = SchemaRegistry(metadata, SystemClock(), codec=JsonCodec())
+        schemas = SchemaRegistry(SchemasInRecords(metadata), SystemClock())
         stack.callback(schemas.close)
         member = Membership(metadata, address, JsonCodec(), clock, tasks)
         ownership, brokers = Ownership(member), Brokers(member)

@@ -11,14 +11,13 @@ from magnetar.errors import (
     IncompatibleSchema,
     InvalidSchema,
     SchemaNotFound,
-    StorageError,
     VersionMismatch,
 )
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaCompatibilityStrategy, SchemaInfo, SchemaType
-from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.schemas.in_records import SchemasInRecords
 
 TOPIC = TopicName.parse("persistent://public/default/a/b c%")
 FULL = SchemaCompatibilityStrategy.FULL
@@ -26,7 +25,7 @@ FULL = SchemaCompatibilityStrategy.FULL
 
 @pytest.fixture
 async def registry(metadata):
-    made = SchemaRegistry(metadata, ManualClock(), codec=JsonCodec())
+    made = SchemaRegistry(SchemasInRecords(metadata), ManualClock())
     yield made
     made.close()
 
@@ -89,26 +88,9 @@ async def test_a_forgotten_schema_leaves_nothing(registry, metadata):
     assert await registry.add(TOPIC, A_TEXT, FULL) == 0
 
 
-async def test_forgetting_that_is_interrupted_leaves_a_topic_without_a_schema(tree):
-    class Stuck(MemoryMetadataStore):
-        async def delete(self, path, **options):
-            if path.endswith("/1"):
-                raise SystemError
-            await super().delete(path, **options)
-
-    registry = SchemaRegistry(Stuck(tree), ManualClock(), codec=JsonCodec())
-    await registry.add(TOPIC, A, FULL)
-    await registry.add(TOPIC, AB, FULL)
-    with pytest.raises(SystemError):
-        await registry.forget(TOPIC)
-    later = SchemaRegistry(MemoryMetadataStore(tree), ManualClock(), codec=JsonCodec())
-    assert await numbers(later) == []
-
-
 async def test_two_brokers_that_add_at_once_make_two_versions(tree):
     one, other = (
-        SchemaRegistry(MemoryMetadataStore(tree), ManualClock(), codec=JsonCodec())
-        for _ in range(2)
+        SchemaRegistry(SchemasInRecords(MemoryMetadataStore(tree)), ManualClock()) for _ in range(2)
     )
     await numbers(one)
     await numbers(other)
@@ -122,15 +104,14 @@ async def test_adding_ends_where_others_are_always_faster():
         async def put(self, path, value, **options):
             raise VersionMismatch(path)
 
-    registry = SchemaRegistry(Busy(), ManualClock(), codec=JsonCodec())
+    registry = SchemaRegistry(SchemasInRecords(Busy()), ManualClock())
     with pytest.raises(Conflict, match="without end"):
         await registry.add(TOPIC, A, FULL)
 
 
 async def test_what_another_broker_adds_is_seen(tree):
     one, other = (
-        SchemaRegistry(MemoryMetadataStore(tree), ManualClock(), codec=JsonCodec())
-        for _ in range(2)
+        SchemaRegistry(SchemasInRecords(MemoryMetadataStore(tree)), ManualClock()) for _ in range(2)
     )
     assert await numbers(one) == []
     await other.add(TOPIC, A, FULL)
@@ -139,7 +120,7 @@ async def test_what_another_broker_adds_is_seen(tree):
 
 
 async def test_only_so_much_is_kept_in_memory(metadata):
-    registry = SchemaRegistry(metadata, ManualClock(), cache_size_max=3000, codec=JsonCodec())
+    registry = SchemaRegistry(SchemasInRecords(metadata), ManualClock(), cache_size_max=3000)
     for number in range(20):
         await registry.add(TopicName.parse(f"t{number}"), A, FULL)
         await numbers(registry, TopicName.parse(f"t{number}"))
@@ -165,13 +146,3 @@ async def test_what_is_done_is_counted_for_so_many_namespaces(registry, monkeypa
     assert set(registry.counts) == {TOPIC.namespace}
     counts = registry.counts[TOPIC.namespace]
     assert (counts.compatible, counts.incompatible, counts.put.latency.count) == (1, 1, 1)
-
-
-async def test_schemas_that_a_broker_of_pulsars_keeps_are_not_taken_for_none(metadata):
-    registry = SchemaRegistry(metadata, ManualClock(), codec=JsonCodec(), in_cluster=True)
-    await metadata.put(paths.schemas(TOPIC), b"a locator")
-    with pytest.raises(StorageError, match="Pulsar's brokers keep them"):
-        await registry.add(TOPIC, A, FULL)
-    with pytest.raises(StorageError):
-        await registry.versions(TOPIC)
-    registry.close()

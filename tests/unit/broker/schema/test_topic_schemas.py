@@ -17,7 +17,7 @@ from magnetar.model.schemas import (
     SchemaInfo,
     SchemaType,
 )
-from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.schemas.in_records import SchemasInRecords
 from magnetar.tasks import Tasks
 
 TOPIC = TopicName.parse("persistent://public/default/x")
@@ -56,7 +56,7 @@ class Rules:
 async def rules_with(resources, metadata, broker):
     tasks = Tasks("test")
     policies = PolicyService(resources, metadata, broker=broker, tasks=tasks)
-    registry = SchemaRegistry(metadata, ManualClock(), codec=JsonCodec())
+    registry = SchemaRegistry(SchemasInRecords(metadata), ManualClock())
     yield Rules(TopicSchemas(registry, policies), registry, policies)
     registry.close()
     policies.close()

@@ -12,7 +12,7 @@ from magnetar.storage.managed_ledger.cursor_store import CursorStore, state_of
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 
-CURSOR = f"{PATH}/a%2Fb%20c"
+CURSOR = f"{PATH}/a%2Fb+c"
 
 
 @pytest.fixture

@@ -230,9 +230,9 @@ async def test_a_database_of_another_program_is_left_alone(file):
 @pytest.mark.parametrize(
     ("version", "said"),
     [
-        (1, "of format 1, of a time before the first release, and this Magnetar reads 3: move"),
-        (2, "of format 2, of a time before the first release, and this Magnetar reads 3: move"),
-        (4, "of format 4, and this Magnetar reads 3: use the Magnetar that wrote it"),
+        (1, "of format 1, of a time before the first release, and this Magnetar reads 4: move"),
+        (2, "of format 2, of a time before the first release, and this Magnetar reads 4: move"),
+        (5, "of format 5, and this Magnetar reads 4: use the Magnetar that wrote it"),
     ],
 )
 async def test_a_file_of_another_format_is_refused(file, version, said):

@@ -1,0 +1,1 @@
+"""Where versions of topics' schemas are: one contract (``store.py``), two implementations."""
