@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Self
 
 from bench.maven import Missing, cached, fetched
@@ -203,12 +204,16 @@ class ZooKeeperServer(Java):
 class BookieServer(Java):
     """One bookie."""
 
-    def __init__(self, folder: Path, zookeeper: ZooKeeperServer) -> None:
+    def __init__(
+        self, folder: Path, zookeeper: ZooKeeperServer, settings: Mapping[str, object]
+    ) -> None:
+        """``settings`` beside those that all have here."""
         self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         conf = folder / "bookie.conf"
         settings = {
             **_BOOKIE,
+            **settings,
             "bookiePort": self.port,
             "journalDirectories": folder / "journal",
             "ledgerDirectories": folder / "ledgers",
@@ -255,11 +260,20 @@ class BookieServer(Java):
 class BookKeeperCluster:
     """A ZooKeeper server and some bookies. Leaving the ``with`` block ends them all."""
 
-    def __init__(self, folder: Path, bookies: int = 3) -> None:
-        """``folder`` gets all their files. Raises Missing where the jars were not fetched."""
+    def __init__(
+        self,
+        folder: Path,
+        bookies: int = 3,
+        settings: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        """``folder`` gets all their files, and ``settings`` are those of all bookies.
+
+        Raises Missing where the jars were not fetched.
+        """
         self.zookeeper = ZooKeeperServer(folder / "zookeeper")
         self.bookies = [
-            BookieServer(folder / f"bookie-{number}", self.zookeeper) for number in range(bookies)
+            BookieServer(folder / f"bookie-{number}", self.zookeeper, settings)
+            for number in range(bookies)
         ]
 
     def __enter__(self) -> Self:

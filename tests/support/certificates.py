@@ -30,18 +30,20 @@ class Authority:
         self.file = str(folder / f"{name}.pem")
         (folder / f"{name}.pem").write_bytes(certificate)
 
-    def issue(self, name, hosts=HOSTS, lasts=LASTS):
+    def issue(self, name, hosts=HOSTS, lasts=LASTS, unit=None, password=None):
         """The files of a certificate for ``name``, which is valid for these hosts, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate, key_file = self._folder / f"{name}.pem", self._folder / f"{name}-key.pem"
         certificate.write_bytes(
-            self._build(_name(name), key.public_key(), hosts, authority=False, lasts=lasts)
+            self._build(_name(name, unit), key.public_key(), hosts, authority=False, lasts=lasts)
         )
         key_file.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
                 serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
+                serialization.BestAvailableEncryption(password)
+                if password
+                else serialization.NoEncryption(),
             )
         )
         return str(certificate), str(key_file)
@@ -64,8 +66,11 @@ class Authority:
         return builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-def _name(name):
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def _name(name, unit=None):
+    names = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
+    if unit:
+        names.append(x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit))
+    return x509.Name(names)
 
 
 def _general(host):

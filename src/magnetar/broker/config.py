@@ -16,6 +16,7 @@ from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import is_loopback
 
 from .settings.auth import AuthSettings, refusals
+from .settings.bookie_tls import BookieTlsSettings, bookie_tls_refusals
 from .settings.bookkeeper import BookieSettings, bookkeeper_refusals, copies_not_made
 from .settings.connections import ConnectionSettings
 from .settings.housekeeping import HousekeepingSettings
@@ -68,6 +69,7 @@ class Config:
     storage: StorageSettings = field(default_factory=StorageSettings)
     metadata: MetadataSettings = field(default_factory=MetadataSettings)
     bookkeeper: BookieSettings = field(default_factory=BookieSettings)
+    bookie_tls: BookieTlsSettings = field(default_factory=BookieTlsSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)
@@ -163,9 +165,9 @@ class Config:
         wrong = metadata_refusals(self.metadata, self.sources)
         if wrong:
             return wrong
-        wrong = bookkeeper_refusals(
-            self.bookkeeper, self.sources, alone=not self.metadata.in_cluster
-        )
+        alone = not self.metadata.in_cluster
+        wrong = bookkeeper_refusals(self.bookkeeper, self.sources, alone=alone)
+        wrong += bookie_tls_refusals(self.bookie_tls, self.sources, alone=alone)
         if self.metadata.in_cluster and self.storage.in_memory:
             source = self.sources["storageInMemory"]
             remedy = "metadataStoreUrl names a cluster that stores everything: take one of them out"

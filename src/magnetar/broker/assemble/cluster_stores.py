@@ -6,7 +6,9 @@ Only brokers of a cluster import it, with what the extra ``cluster`` brings.
 from collections.abc import Callable
 
 from magnetar.broker.config import Config
+from magnetar.broker.settings.bookie_tls import BookieTlsSettings
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.bookkeeper.racks import IsolationGroups
@@ -73,9 +75,23 @@ def bookkeeper_settings(config: Config) -> BookKeeperSettings:
         add_timeout_s=given.timeout_s,
         read_timeout_s=given.timeout_s,
         speculative_read_s=given.speculative_read_ms / 1000 or default.speculative_read_s,
+        tls=_bookie_tls(config.bookie_tls),
         placement=PlacementRule(
             given.racks_min if given.rack_aware else 1,
             given.racks_enforced,
             IsolationGroups(given.isolation_groups, given.secondary_groups),
         ),
+    )
+
+
+def _bookie_tls(given: BookieTlsSettings) -> TlsSettings | None:
+    if not given.on:
+        return None
+    assert given.trust is not None  # Else it was refused.
+    return TlsSettings(
+        trust=given.trust,
+        certificate=given.certificate,
+        key=given.key,
+        key_password=given.key_password,
+        verify_hostname=given.verify_hostname,
     )

@@ -13,7 +13,7 @@ def status(key: str, value: str) -> Status:
     ("key", "value"),
     [
         ("saslJaasClientAllowedIds", "x"),
-        ("bookkeeperTLSKeyFilePath", "/key.pem"),
+        ("bookkeeperTLSTrustStorePasswordPath", "/key.pem"),
         ("tlsEnabledWithKeyStore", "true"),
         ("tlsKeyStore", "/keys.jks"),
         ("haProxyProtocolEnabled", "true"),
@@ -35,7 +35,7 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
     ("key", "value"),
     [
         ("webSocketServiceEnabled", " False "),
-        ("bookkeeperTLSKeyFilePath", ""),
+        ("bookkeeperTLSTrustStorePasswordPath", ""),
         ("tlsKeyStoreType", "JKS"),
         ("webServiceTlsProvider", "Conscrypt"),
         (

@@ -17,6 +17,7 @@ from magnetar.tasks import Tasks
 
 from . import wire
 from .addresses import Address
+from .connector import Connector
 from .wire import Code, Flag
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,11 @@ ADDS_MAX: Final = 4_000
 """So many adds are under way to a bookie; it refuses more than 10,000 (maxPendingAddRequests)."""
 BEHIND_BYTES_MAX: Final = 128 * 1024 * 1024
 """A bookie that leaves more than so many bytes in its socket is given up."""
+
+NOT_AUTHORIZED: Final = (
+    "its password is another one, or that it does not know this broker: managedLedgerPassword and "
+    "bookkeeperTLSClientAuthentication say what it is shown"
+)
 
 
 class BookieError(StorageError):
@@ -61,6 +67,7 @@ class Bookie:
         bookie_id: str,
         *,
         resolve: Callable[[str], Awaitable[Address]],
+        connector: Connector,
         iteration: LoopIteration,
         now: Callable[[], float],
     ) -> None:
@@ -71,6 +78,7 @@ class Bookie:
         self.heard_at = 0.0  # By ``now``: when it answered anything last.
         self._now = now
         self._resolve = resolve
+        self._connector = connector
         self._tasks = Tasks(f"bookie {bookie_id}")
         self._transport: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
@@ -178,9 +186,12 @@ class Bookie:
     async def _connect(self) -> None:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                host, port = await self._resolve(self.bookie_id)
-                loop = asyncio.get_running_loop()
-                await loop.create_connection(lambda: _Connection(self), host, port)
+                address = await self._resolve(self.bookie_id)
+                await self._connector.connect(address, _Connection(self))
+        except TimeoutError:
+            self.lost(
+                TimedOut(f"bookie {self.bookie_id} did not connect in {CONNECT_TIMEOUT_S:g} s")
+            )
         except (OSError, MagnetarError) as error:
             self.lost(ConnectionLost(f"bookie {self.bookie_id} cannot be reached: {error}"))
         finally:
@@ -275,9 +286,9 @@ class _Connection(asyncio.Protocol):
         data = b"".join(self._arrived) if len(self._arrived) > 1 else data
         try:
             answers, end = wire.cut_answers(data)
-        except CorruptEntry as error:
-            log.warning("bookie.defect bookie=%s error=%s", self._bookie.bookie_id, error)
-            self._bookie.drop(error)
+        except (CorruptEntry, ConnectionLost) as error:
+            log.warning("bookie.given_up bookie=%s error=%s", self._bookie.bookie_id, error)
+            self._bookie.drop(type(error)(f"bookie {self._bookie.bookie_id} is given up: {error}"))
             return
         rest = data[end:]
         self._arrived = [rest] if rest else []

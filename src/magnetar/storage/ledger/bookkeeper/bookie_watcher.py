@@ -19,6 +19,8 @@ from magnetar.tasks import Tasks
 
 from .addresses import Address
 from .bookie import Bookie
+from .client_tls import ClientTls
+from .connector import Connector
 from .ledger_paths import AVAILABLE, READ_ONLY
 from .metadata_format import address_of
 from .placement import Placement
@@ -43,13 +45,17 @@ class BookieWatcher:
         clock: Clock,
         iteration: LoopIteration,
     ) -> None:
-        """``racks_in`` has the record of racks: the broker's store, where bookies have another."""
+        """``racks_in`` has the record of racks: the broker's store, where bookies have another.
+
+        Raises InvalidValue where the files of TLS cannot be used.
+        """
         self.iteration = iteration
         self.writable: list[str] = []
         self.read_only: list[str] = []
         self._racks = Racks()
         self._racks_in = racks_in
         self._rule = settings.placement
+        self._connector = Connector(None if settings.tls is None else ClientTls(settings.tls))
         self._metadata = metadata
         self._available = f"{settings.ledgers_root}/{AVAILABLE}"
         self._quarantine_s = settings.quarantine_s
@@ -83,7 +89,11 @@ class BookieWatcher:
         bookie = self._bookies.get(bookie_id)
         if bookie is None:
             bookie = Bookie(
-                bookie_id, resolve=self._resolve, iteration=self.iteration, now=self._clock.now
+                bookie_id,
+                resolve=self._resolve,
+                connector=self._connector,
+                iteration=self.iteration,
+                now=self._clock.now,
             )
             self._bookies[bookie_id] = bookie
         return bookie

@@ -15,7 +15,7 @@ from typing import Final
 from magnetar.errors import LedgerFenced, MagnetarError, StorageError, TimedOut
 from magnetar.storage.ledger.store import LedgerId
 
-from .bookie import BookieError
+from .bookie import NOT_AUTHORIZED, BookieError
 from .context import StoreContext
 from .distribution import absent, covered
 from .entry_format import EntryFormat, StoredEntry
@@ -106,7 +106,8 @@ class _Recovery:
                     last_confirmed = max(last_confirmed, task.result())
                 elif isinstance(error, BookieError) and error.code == Code.UNAUTHORIZED:
                     raise LedgerFenced(
-                        f"ledger {self._ledger_id} was written with another password: {error}"
+                        f"ledger {self._ledger_id} is not ours: a bookie says that "
+                        f"{NOT_AUTHORIZED} ({error})"
                     )
                 else:
                     errors.append(error)

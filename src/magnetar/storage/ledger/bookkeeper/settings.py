@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from magnetar.storage.ledger.store import LedgerOptions
 
+from .client_tls import TlsSettings
 from .ledger_metadata import DigestType
 from .placement import PlacementRule
 
@@ -26,6 +27,7 @@ class BookKeeperSettings:
     """A bookie that answers nothing for so long, while entries wait for it, is replaced."""
     quarantine_s: float = 10.0
     """A bookie that failed is avoided for so long."""
+    tls: TlsSettings | None = None  # None: connections are plain.
     placement: PlacementRule = field(default_factory=PlacementRule)
     pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
 

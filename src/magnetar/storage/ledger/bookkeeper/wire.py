@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple
 
-from magnetar.errors import CorruptEntry
+from magnetar.errors import ConnectionLost, CorruptEntry, MagnetarError
 
 LAST_ENTRY: Final = -1
 """As an entry id, the last entry that a bookie has of a ledger."""
@@ -46,6 +46,7 @@ ADD: Final = _VERSION | 1 << 16
 _READ: Final = _VERSION | 2 << 16
 _BATCH_READ: Final = _VERSION | 7 << 16
 _OPCODE: Final = 0xFFFF0000
+_VERSION_3: Final = 0x0A  # A frame of version 3 begins so: a header, of protobuf's field 1.
 
 _ANSWER: Final = struct.Struct(">IIiqq")  # size, word, code, ledger, entry
 _READ_REQUEST: Final = struct.Struct(">IIqq")
@@ -94,7 +95,8 @@ class Answers:
 def cut_answers(data: bytes) -> tuple[Answers, int]:
     """The answers in ``data``, and where they end: what follows is not a whole frame yet.
 
-    Raises CorruptEntry for what no bookie would send.
+    Raises ConnectionLost where a bookie wants to know who asks, which it says in version 3, and
+    CorruptEntry for what none would send.
     """
     answers = Answers()
     at, end = 0, len(data)
@@ -118,9 +120,21 @@ def cut_answers(data: bytes) -> tuple[Answers, int]:
         elif opcode == _BATCH_READ and size >= _ANSWER.size - 4 + 8:
             answers.batches.append(_batch(data, at + _ANSWER.size, at + 4 + size, code))
         else:
-            raise CorruptEntry(f"a bookie sent a frame that none would: {size} bytes, {word:#x}")
+            raise _foreign(word)
         at += 4 + size
+    if end - at >= 8 and data[at + 4] != _VERSION >> 24:
+        raise _foreign(int.from_bytes(data[at + 4 : at + 8], "big"))
     return answers, at
+
+
+def _foreign(word: int) -> MagnetarError:
+    """What is said of a frame that is no answer of version 2."""
+    if word >> 24 == _VERSION_3:
+        return ConnectionLost(
+            "a bookie answers nobody whom it does not know: set what this broker shows "
+            "(bookkeeperTLSClientAuthentication), or let the bookie know its role"
+        )
+    return CorruptEntry(f"a bookie sent a frame that none would: {word:#x}")
 
 
 def _batch(data: bytes, at: int, end: int, code: int) -> BatchRead:

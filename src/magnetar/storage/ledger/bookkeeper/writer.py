@@ -31,7 +31,7 @@ from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE, heads, holds_m
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
 from .acks import Acks
-from .bookie import Bookie, BookieError
+from .bookie import NOT_AUTHORIZED, Bookie, BookieError
 from .context import StoreContext
 from .distribution import write_set
 from .entry_format import EntryFormat
@@ -157,7 +157,11 @@ class BookKeeperWriter:
     def add_failed(self, bookie_id: str, error: MagnetarError) -> None:
         """Replace a bookie that has not taken all; end, where it speaks for another broker."""
         if isinstance(error, BookieError) and error.code in _NOT_OURS:
-            self._lose(f"bookie {bookie_id} says that another broker has opened it")
+            fenced_by_another = error.code == Code.FENCED
+            self._lose(
+                f"bookie {bookie_id} says that "
+                + ("another broker has opened it" if fenced_by_another else NOT_AUTHORIZED)
+            )
             return
         there = {each.bookie_id for each in self._ensemble} - self._failed
         if not self._runs or bookie_id not in there:

@@ -11,6 +11,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.bookkeeper import bookie as bookie_module
 from magnetar.storage.ledger.bookkeeper.addresses import Address
 from magnetar.storage.ledger.bookkeeper.bookie import Bookie
+from magnetar.storage.ledger.bookkeeper.connector import Connector
 
 
 class Failures:
@@ -43,7 +44,9 @@ async def serve():
             return Address("127.0.0.1", port)
 
         iteration = LoopIteration(asyncio.get_running_loop())
-        bookie = Bookie("b", resolve=resolve, iteration=iteration, now=time.monotonic)
+        bookie = Bookie(
+            "b", resolve=resolve, connector=Connector(), iteration=iteration, now=time.monotonic
+        )
         begun.append((bookie, server))
         return bookie
 
