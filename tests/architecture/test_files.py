@@ -43,8 +43,9 @@ TESTED_ELSEWHERE = {
     "storage/ledger/offloader.py": "a contract; broker/offload/history_offloader.py satisfies it",
     **{
         f"storage/ledger/bookkeeper/{name}.py": "tests/contract, with real bookies"
-        for name in ["bookie_watcher", "ledger_manager", "reader", "recovery", "store", "writer"]
+        for name in ["bookie_watcher", "ledger_manager", "reader", "recovery", "spaces", "store"]
     },
+    "storage/ledger/bookkeeper/writer.py": "tests/contract, with real bookies",
     "storage/ledger/bookkeeper/context.py": "values",
     "storage/ledger/bookkeeper/settings.py": "values",
     "storage/schemas/in_records.py": "tests/unit/storage/schemas/test_store.py",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pulsar
 import pytest
 import uvloop
-from support.bookkeeper import bookkeeper_store
+from support.bookkeeper import bookkeeper_store, session
 from support.certificates import Authority
 from unit.storage.ledger.local.support import append, everything, run
 
@@ -14,6 +14,8 @@ from bench.bookkeeper_cluster import BookKeeperCluster
 from bench.maven import Missing
 from magnetar.errors import ConnectionLost, InvalidValue, MagnetarError, StorageError
 from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
+from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
+from magnetar.storage.ledger.bookkeeper.spaces import spaces_of_bookies
 from magnetar.testing.processes import BrokerProcess
 
 ENTRIES = [b"entry %d" % n for n in range(20)]
@@ -101,6 +103,15 @@ def test_ledgers_are_written_and_read_by_mutual_tls(secured, files, loop):
             "readledger", "-ledgerid", str(ledger_id), "-lastentryid", "19", "-msg"
         )
         assert [each for each in ENTRIES if each.decode() not in said] == []
+
+
+async def test_how_full_a_bookie_is_is_asked_by_tls(secured, files):
+    [bookie_id] = [each.bookie_id for each in secured.bookies]
+    async with session(secured) as metadata:
+        found = await spaces_of_bookies(metadata, BookKeeperSettings(tls=tls(files)))
+        assert found[bookie_id].free > 0
+        found = await spaces_of_bookies(metadata, BookKeeperSettings())
+        assert "EUA" in str(found[bookie_id])
 
 
 async def test_a_key_may_have_a_password(secured, files):

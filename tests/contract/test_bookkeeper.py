@@ -3,17 +3,22 @@
 import asyncio
 import json
 import re
+import shutil
 from contextlib import AsyncExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from support.bookkeeper import bookkeeper_store, session
 from support.loop import until
 from unit.storage.ledger.local.support import append, everything, run
 
-from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError
+from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError, TimedOut
+from magnetar.storage.ledger.bookkeeper import spaces
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import LedgerState
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
+from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
+from magnetar.storage.ledger.bookkeeper.spaces import spaces_of_bookies
 from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.metadata import paths
 
@@ -159,6 +164,23 @@ async def test_copies_are_on_the_racks_that_pulsars_record_has_now(cluster, open
             assert [each for each in ensembles if three not in each] == []
         finally:
             await metadata.delete(paths.BOOKIES)
+
+
+async def test_bookies_say_how_full_they_are(cluster, restored):
+    settings = BookKeeperSettings()
+    async with session(cluster) as metadata:
+        found = await spaces_of_bookies(metadata, settings)
+        total = shutil.disk_usage(cluster.bookies[0].conf.parent).total
+        assert set(found) == {bookie.bookie_id for bookie in cluster.bookies}
+        for space in found.values():
+            assert space.total == total
+            assert 0 < space.free <= total
+        with patch.object(spaces, "TIMEOUT_S", 0.3):
+            restored.stop(0)
+            one, two = (cluster.bookies[number].bookie_id for number in (0, 1))
+            found = await spaces_of_bookies(metadata, settings)
+            assert isinstance(found[one], TimedOut)
+            assert found[two].total == total
 
 
 async def test_a_ledger_with_another_password_is_not_opened(open_store):

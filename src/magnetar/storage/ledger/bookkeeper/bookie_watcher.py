@@ -125,14 +125,7 @@ class BookieWatcher:
         return sorted(bookies, key=lambda bookie_id: bookie_id not in there)
 
     async def _resolve(self, bookie_id: str) -> Address:
-        for path in (bookie_id, f"{READ_ONLY}/{bookie_id}"):
-            record = await self._metadata.get(f"{self._available}/{path}")
-            if record is not None:
-                return address_of(bookie_id, record.value)
-        try:
-            return address_of(bookie_id, b"")
-        except InvalidValue as error:
-            raise ConnectionLost(f"there is no bookie {bookie_id} now") from error
+        return await address_in(self._metadata, self._available, bookie_id)
 
     def _note_change(self, path: str) -> None:
         self._quarantined.pop(path.rpartition("/")[2], None)  # It has begun again, or is gone.
@@ -158,3 +151,18 @@ class BookieWatcher:
             self._racks = decode_racks(b"" if record is None else record.value)
         except InvalidValue as error:
             log.warning("bookies.racks_unknown error=%s", error)
+
+
+async def address_in(metadata: MetadataStore, available: str, bookie_id: str) -> Address:
+    """Where a bookie listens, by its record below ``available``, or by its name.
+
+    Raises ConnectionLost.
+    """
+    for path in (bookie_id, f"{READ_ONLY}/{bookie_id}"):
+        record = await metadata.get(f"{available}/{path}")
+        if record is not None:
+            return address_of(bookie_id, record.value)
+    try:
+        return address_of(bookie_id, b"")
+    except InvalidValue as error:
+        raise ConnectionLost(f"there is no bookie {bookie_id} now") from error
