@@ -38,8 +38,13 @@ ALONE = {
 """Beginnings of tests that ask for a broker that is alone, each with the reason."""
 
 
+def on_cluster():
+    """Whether the brokers of the tests are on a cluster."""
+    return bool(os.environ.get(WANTED))
+
+
 def pytest_collection_modifyitems(items):
-    if os.environ.get(WANTED):
+    if on_cluster():
         for item in items:
             for beginning, reason in ALONE.items():
                 if item.nodeid.startswith(beginning):
@@ -47,7 +52,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure(config):
-    if not os.environ.get(WANTED):
+    if not on_cluster():
         return
     if WHERE not in os.environ:
         stack = ExitStack()

@@ -20,7 +20,11 @@ from magnetar.errors import (
     TopicNotFound,
 )
 from magnetar.model.names import DOMAINS, PARTITION_MARK, NamespaceName, TopicName
-from magnetar.model.system_topics import is_of_transactions, is_system_topic
+from magnetar.model.system_topics import (
+    is_change_events,
+    is_of_transactions,
+    is_system_topic,
+)
 
 from .policies import PolicyService
 from .resources import Resources
@@ -37,6 +41,8 @@ class Creation:
     ) -> None:
         """``partitions_max`` of one topic; 0: ``PARTITIONS_MAX``."""
         self.limit_partitions(partitions_max)
+        self.makes_change_events = False
+        """Whether this broker makes the topics that a cluster keeps policies of topics in."""
         self._resources = resources
         self._policies = policies
         self._reserved: Counter[TopicName] = Counter()  # Admitted, and perhaps not stored yet.
@@ -67,7 +73,10 @@ class Creation:
         if not allowed:
             raise TopicNotFound(f"Topic not found {name}")
         if is_system_topic(name):
-            raise NotAllowed(f"{name} is a system topic, and this broker keeps nothing in it")
+            if not (self.makes_change_events and is_change_events(name) and (asked or partitions)):
+                raise NotAllowed(f"{name} is a system topic, and this broker keeps nothing in it")
+            yield
+            return
         async with self._places(name.namespace, [name]):
             yield
 
@@ -191,7 +200,7 @@ class Creation:
             present.update(await self._resources.topics(namespace, domain))
             for name in await self._resources.partitioned_topics(namespace, domain):
                 present.update(_partitions(name, 0, await self._resources.partitions(name)))
-        return present
+        return {name for name in present if not is_change_events(name)}
 
 
 def _partitions(name: TopicName, start: int, stop: int) -> list[TopicName]:

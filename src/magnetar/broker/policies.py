@@ -4,19 +4,43 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policies import NO_POLICIES, Combined, Policies, combine
 from magnetar.model.policy_rows import Level
+from magnetar.model.policy_values import (
+    BacklogQuota,
+    BacklogQuotaPolicy,
+    InactiveTopicPolicies,
+    PublishRate,
+    RetentionPolicies,
+)
+from magnetar.model.system_topics import is_change_events
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 from .resources import Resources
+from .topic_policies import TopicPolicyStore
 
 log = logging.getLogger(__name__)
+
+_UNLIMITED: Final = BacklogQuota(-1, -1, BacklogQuotaPolicy.HOLD)
+_OF_EVENTS: Final = Policies(
+    retention=RetentionPolicies(-1, -1),
+    message_ttl_s=0,
+    backlog_quota_size=_UNLIMITED,
+    backlog_quota_age=_UNLIMITED,
+    compaction_threshold_bytes=1024 * 1024,
+    inactive_topics=InactiveTopicPolicies(),
+    deduplication=False,
+    publish_rate=PublishRate(),
+    producers_per_topic_max=0,
+    encryption_required=False,
+)
+"""What a topic ``__change_events`` has, whatever its namespace says."""
 
 
 class PolicyTarget(Protocol):
@@ -45,13 +69,16 @@ class PolicyService:
         broker: Policies,
         tasks: Tasks,
         topic_level: bool = True,
+        of_topics: TopicPolicyStore | None = None,
     ) -> None:
         """Made in a running event loop. ``broker``: the policies where no namespace sets any.
 
-        ``topic_level``: whether topics have policies of their own.
+        ``topic_level``: whether topics have policies of their own. ``of_topics``: where these are
+        kept; None: in records.
         """
         self.topic_level = topic_level
         self._resources = resources
+        self._of_topics = of_topics or resources.topic_policies
         self._broker = Combined.of(Level.BROKER, broker)
         self._tasks = tasks
         self._known: dict[NamespaceName, _Namespace] = {}
@@ -61,7 +88,7 @@ class PolicyService:
         self._pushing: asyncio.Task[None] | None = None
         self._watches = (
             metadata.watch(paths.TENANTS, self._noticed),
-            metadata.watch(paths.TOPIC_POLICIES, self._noticed_topic),
+            self._of_topics.watch(self._noticed_topics),
         )
 
     def close(self) -> None:
@@ -88,6 +115,8 @@ class PolicyService:
 
         All topics of a namespace that set nothing themselves share one.
         """
+        if is_change_events(topic):
+            return await self._of_events(topic.namespace)
         while True:
             changes = self._changes
             found = await self._read(topic)
@@ -128,8 +157,12 @@ class PolicyService:
         this cluster are stronger. Raises InvalidValue with Pulsar's words.
         """
         Policies(**changed).check()
-        await self._resources.change_topic_policies(topic, is_global=is_global, **changed)
+        await self._of_topics.change(topic, is_global=is_global, **changed)
         await asyncio.shield(self._push({topic}))
+
+    async def own(self, topic: TopicName, *, is_global: bool = False) -> Policies:
+        """What a topic sets itself: in this cluster, or in all."""
+        return await self._of_topics.get(topic, is_global=is_global) or NO_POLICIES
 
     async def topic_deleted(self, topic: TopicName) -> None:
         """Forget a topic that is deleted; one partition leaves it to the others."""
@@ -139,8 +172,18 @@ class PolicyService:
     async def forget(self, topic: TopicName) -> None:
         """Remove all that a topic sets itself."""
         if not self.topic_level or topic in (await self._namespace(topic.namespace)).topics:
-            await self._resources.delete_topic_policies(topic)
+            await self._of_topics.delete(topic)
             await asyncio.shield(self._push({topic}))
+
+    async def _of_events(self, namespace: NamespaceName) -> Combined:
+        """The policies of a topic that has policies of topics in it: it keeps all of them.
+
+        They are not asked for here, as it must be open for that.
+        """
+        stored = await self._resources.namespace(namespace)
+        own = NO_POLICIES if stored is None else stored.policies
+        levels = Combined.of(Level.NAMESPACE, own), Combined.of(Level.TOPIC, _OF_EVENTS)
+        return combine(self._broker, *levels)
 
     async def _namespace(self, name: NamespaceName) -> _Namespace:
         stored = await self._resources.namespace(name)
@@ -150,7 +193,7 @@ class PolicyService:
         if known is not None and known.stored is stored.policies:
             return known
         changes = self._changes
-        topics = await self._resources.topics_with_policies(name) if self.topic_level else ()
+        topics = await self._of_topics.topics(name) if self.topic_level else ()
         known = self._known.get(name)
         if known is not None and known.stored is stored.policies:
             return known  # Somebody else was as far first.
@@ -171,7 +214,7 @@ class PolicyService:
             return combined
         levels = [known.combined]
         for is_global in (True, False):
-            own = await self._resources.topic_policies(name, is_global=is_global)
+            own = await self._of_topics.get(name, is_global=is_global)
             if own is not None:
                 levels.append(Combined.of(Level.TOPIC, own))
         combined = combine(*levels) if len(levels) > 1 else known.combined
@@ -186,11 +229,10 @@ class PolicyService:
         everywhere = {name.namespace for name in self._topics} if path == paths.TENANTS else set()
         self._push(everywhere if namespace is None else {namespace})
 
-    def _noticed_topic(self, path: str) -> None:
-        topic = paths.topic_with_policies_at(path)
-        if topic is not None:
-            self._push({topic})
-        else:  # It is no longer known whose.
+    def _noticed_topics(self, topics: Collection[TopicName] | None) -> None:
+        if topics is not None:
+            self._push(topics)
+        else:
             self._known.clear()
             self._push({name.namespace for name in self._topics})
 
@@ -225,7 +267,11 @@ class PolicyService:
         """Push to the topics that set nothing themselves; the others come one by one."""
         known = await self._namespace(namespace)
         for name, topic in list(self._topics.items()):
-            if name.namespace == namespace:
+            if name.namespace != namespace:
+                continue
+            if is_change_events(name):
+                _apply(topic, await self.of(name), name)
+            else:
                 own = name.partitioned_name if known.topics else name
                 if own in known.topics:
                     self._changed.add(own)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.broker.record_cache import JsonObjects, RecordCache
+from magnetar.broker.topic_policies import TopicPolicyRecords
 from magnetar.errors import (
     AlreadyExists,
     Conflict,
@@ -22,7 +23,7 @@ from magnetar.errors import (
 from magnetar.model.bundles import BUNDLES_DEFAULT, Bundle, Bundles
 from magnetar.model.names import DOMAINS, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
+from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.codec.codec import Codec
@@ -48,6 +49,7 @@ class Resources:
         self._cluster = cluster
         self._records = RecordCache(metadata, paths.ADMIN, paths.BOOKIES, codec=codec)
         self.objects = JsonObjects(self._records)
+        self.topic_policies = TopicPolicyRecords(metadata, self._records)
         self.open_topics = OpenTopics()
 
     def close(self) -> None:
@@ -207,8 +209,8 @@ class Resources:
         except BaseException:
             await asyncio.shield(self._mark(path, deleted=False))
             raise
-        for topic in await self.topics_with_policies(namespace):
-            await self.delete_topic_policies(topic)
+        for topic in await self.topic_policies.topics(namespace):
+            await self.topic_policies.delete(topic)
         await self.objects.delete(paths.local_policies(namespace))
         await self._records.delete(path)
 
@@ -256,40 +258,6 @@ class Resources:
         await self.change_policies(
             namespace, lambda stored: {"auth": change(stored.auth or AuthPolicies())}
         )
-
-    async def topics_with_policies(self, namespace: NamespaceName) -> set[TopicName]:
-        """The topics that may have policies of their own, partitioned ones by their base names."""
-        found = []
-        for scope in (paths.LOCAL, paths.GLOBAL):
-            for domain in DOMAINS:
-                path = paths.topics_with_policies(scope, namespace, domain)
-                found += await self._topics_at(path, namespace, domain)
-        return set(found)
-
-    async def topic_policies(self, topic: TopicName, *, is_global: bool = False) -> Policies | None:
-        """What a topic sets itself: in this cluster, or in all; None: nothing ever."""
-        record = await self._records.get(
-            _policies_path(topic, is_global=is_global), TopicPolicies.from_json
-        )
-        return None if record is None else record.policies
-
-    async def change_topic_policies(
-        self, topic: TopicName, *, is_global: bool, **changed: Any
-    ) -> None:
-        """Set these policies of a topic, None to unset one."""
-        path = _policies_path(topic, is_global=is_global)
-
-        def change(stored: TopicPolicies) -> TopicPolicies:
-            return stored.with_policies(**changed)
-
-        while not await self._records.change(path, TopicPolicies.from_json, change):
-            if await self._records.create(path, change(TopicPolicies())):
-                return
-
-    async def delete_topic_policies(self, topic: TopicName) -> None:
-        """Forget what a topic sets itself; nothing is fine."""
-        for is_global in (False, True):
-            await self._records.delete(_policies_path(topic, is_global=is_global))
 
     def _namespace_of(self, value: Json) -> NamespacePolicies:
         return NamespacePolicies.from_json(value, self._cluster)
@@ -418,10 +386,6 @@ class Resources:
 
 def _default_tenant(cluster: str) -> TenantInfo:
     return TenantInfo(allowed_clusters=[cluster])
-
-
-def _policies_path(topic: TopicName, *, is_global: bool) -> str:
-    return paths.topic_policies(paths.GLOBAL if is_global else paths.LOCAL, topic)
 
 
 class OpenTopics:

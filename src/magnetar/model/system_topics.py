@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
 
 SYSTEM_NAMESPACE: Final = NamespaceName("pulsar", "system")
+_CHANGE_EVENTS: Final = "__change_events"
 _EVENTS: Final = frozenset(
     {
-        "__change_events",
+        _CHANGE_EVENTS,
         "__transaction_buffer_snapshot",
         "__transaction_buffer_snapshot_segments",
         "__transaction_buffer_snapshot_indexes",
@@ -19,6 +20,20 @@ COORDINATORS: Final = TopicName.parse("persistent://pulsar/system/transaction_co
 """The topic whose partitions are the coordinators of transactions."""
 _TRANSACTION_LOG: Final = "__transaction_log_"
 _RESOURCE_USAGE: Final = "resource-usage"
+
+
+def change_events(namespace: NamespaceName) -> TopicName:
+    """Where a cluster keeps the policies of the topics of a namespace."""
+    return TopicName(PERSISTENT, namespace.tenant, namespace.local, _CHANGE_EVENTS)
+
+
+def is_change_events(topic: TopicName) -> bool:
+    """Whether it is such a topic, or a partition of one."""
+    return (
+        topic.local.startswith(_CHANGE_EVENTS)
+        and topic.persistent
+        and (topic.partitioned_name.local == _CHANGE_EVENTS)
+    )
 
 
 def transaction_log(coordinator: int) -> TopicName:

@@ -17,11 +17,8 @@ from magnetar.storage.metadata.store import MetadataStore
 from magnetar.storage.metadata.walk import records_below
 from magnetar.tools.output import output_format, show
 
-_CHANGE_EVENTS: Final = "__change_events"
-TOPIC_POLICIES: Final = "policies of topics"
 TRANSACTIONS: Final = "logs of transactions"
 _REASONS: Final = {
-    TOPIC_POLICIES: f"if there are any, they are not applied: {_CHANGE_EVENTS} is not read yet",
     TRANSACTIONS: "they are not read: end all transactions before",
 }
 
@@ -77,8 +74,6 @@ async def left_behind(metadata: MetadataStore) -> dict[str, list[str]]:
         name = path.removeprefix(f"{paths.MANAGED_LEDGERS}/")
         tenant, namespace, domain, local = name.split("/")
         topic = TopicName(domain, tenant, namespace, paths.decode(local))
-        if topic.partitioned_name.local == _CHANGE_EVENTS:
-            found[TOPIC_POLICIES].append(f"{tenant}/{namespace}")
         if is_of_transactions(topic):
             found[TRANSACTIONS].append(str(topic))
     return found

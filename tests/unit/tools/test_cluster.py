@@ -3,7 +3,7 @@ from click.testing import CliRunner
 
 from magnetar.errors import InvalidValue
 from magnetar.storage.metadata.memory import MemoryMetadataStore
-from magnetar.tools.cluster import TOPIC_POLICIES, TRANSACTIONS, check, left_behind
+from magnetar.tools.cluster import TRANSACTIONS, check, left_behind
 
 
 @pytest.fixture
@@ -18,6 +18,7 @@ async def test_what_carries_over_is_not_named(metadata):
         "/managed-ledgers/t/n/persistent/plain%2Ftopic",
         "/managed-ledgers/t/n/persistent/plain%2Ftopic/s-1",
         "/managed-ledgers/t/n/persistent/two+words",
+        "/managed-ledgers/t/n/persistent/__change_events-partition-0",
         "/schemas/t/n/theirs",
     ):
         await metadata.put(path, b"x")
@@ -25,13 +26,9 @@ async def test_what_carries_over_is_not_named(metadata):
 
 
 async def test_what_does_not_is_named(metadata):
-    for path in (
-        "/managed-ledgers/t/n/persistent/__change_events-partition-0",
-        "/managed-ledgers/pulsar/system/persistent/__transaction_log_3",
-    ):
+    for path in ("/managed-ledgers/pulsar/system/persistent/__transaction_log_3",):
         await metadata.put(path, b"x")
     assert await left_behind(metadata) == {
-        TOPIC_POLICIES: ["t/n"],
         TRANSACTIONS: ["persistent://pulsar/system/__transaction_log_3"],
     }
 

@@ -33,6 +33,7 @@ from magnetar.rest.exchange import Request
 
 if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
+    from magnetar.broker.change_events.event_logs import EventLogs
 
 
 @dataclass(slots=True)
@@ -71,6 +72,7 @@ class TopicServices:
     lookup: Lookup
     schemas: TopicSchemas
     schema_registry: SchemaRegistry
+    event_logs: "EventLogs | None"  # None: policies of topics are records.
     message_size_max: int
     health: BrokerHealth
     overview: Overview

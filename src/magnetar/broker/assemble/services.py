@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
+from typing import TYPE_CHECKING
 
 from magnetar.broker.addresses import keeps_clients
 from magnetar.broker.admin.broker_health import BrokerHealth
@@ -33,6 +34,9 @@ from .managed_ledgers import ledger_opener, managed_ledgers, record_opener
 from .stores import Stores, broker_health_of, schema_store
 from .transactions import open_coordinators
 
+if TYPE_CHECKING:  # Brokers of clusters alone import it.
+    from magnetar.broker.change_events.event_logs import EventLogs
+
 
 @dataclass(frozen=True, slots=True)
 class Services:
@@ -53,6 +57,7 @@ class Services:
     schemas: TopicSchemas
     coordinators: Coordinators | None  # None: there never were transactions.
     bookies: Callable[[], list[str]] | None  # Their ids; None: the broker is alone.
+    event_logs: "EventLogs | None" = None  # None: policies of topics are records.
 
 
 async def open_services(context: BuildContext, address: BrokerAddress, stores: Stores) -> Services:
@@ -68,12 +73,18 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         *(address.web_url, address.service_url, address.web_url_tls, address.service_url_tls),
         alone=not config.metadata.in_cluster,
     )
+    events = None
+    if stores.change_events:
+        from .change_events import event_topic_policies, serve_events  # noqa: PLC0415 - as it says
+
+        events = event_topic_policies(context, resources, metadata)
     policies = PolicyService(
         resources,
         metadata,
         broker=broker_policies(config.policies, config.rates, config.offload),
         tasks=context.tasks,
         topic_level=config.policies.topic_level,
+        of_topics=events,
     )
     context.stack.callback(policies.close)
     resource_groups = ResourceGroups(metadata, resources, context.tasks, codec=codec)
@@ -100,6 +111,11 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     context.stack.push_async_callback(peers.close)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
+    deleted = [
+        schemas.topic_deleted,
+        policies.topic_deleted,
+        Permissions(resources).topic_deleted,
+    ]
     topics = TopicRegistry(
         resources=resources,
         ownership=ownership,
@@ -118,12 +134,21 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             publish=config.rates.shared_publish,
             dispatch=config.rates.shared_dispatch,
         ),
-        deleted=(
-            schemas.topic_deleted,
-            policies.topic_deleted,
-            Permissions(resources).topic_deleted,
-        ),
+        deleted=deleted,
     )
+    event_logs = None
+    if events is not None:
+        creation.makes_change_events = True
+        event_logs = serve_events(
+            context,
+            events,
+            topics=topics,
+            schemas=schemas,
+            resources=resources,
+            peers=peers,
+            metadata=metadata,
+        )
+        deleted.append(event_logs.topic_deleted)
     await topics.finish_deletions()
     lookup = Lookup(resources, ownership, kept=keeps_clients(config.server, address))
     return Services(
@@ -144,6 +169,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             policies,
             system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
         ),
+        event_logs=event_logs,
         coordinators=await open_coordinators(
             context,
             open_records,

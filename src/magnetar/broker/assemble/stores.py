@@ -39,6 +39,7 @@ class Stores(NamedTuple):
     ledgers: LedgerStore
     codec: Codec = JsonCodec()  # How the records of the metadata store look.
     bookies: Callable[[], list[str]] | None = None  # Their ids; None: the broker is alone.
+    change_events: bool = False  # Whether policies of topics are in topics, as in Pulsar.
 
 
 async def open_stores(context: BuildContext, files: Files | None) -> Stores:
@@ -48,7 +49,7 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
         check_cluster()
         from .cluster_stores import open_cluster_stores  # noqa: PLC0415 - for clusters alone
 
-        return Stores(*await open_cluster_stores(context))
+        return Stores(*await open_cluster_stores(context), change_events=True)
     if settings.in_memory:
         return Stores(MemoryMetadataStore(), MemoryLedgerStore())
     folder = settings.data_directory

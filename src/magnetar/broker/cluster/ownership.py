@@ -104,6 +104,10 @@ class Ownership:
         """Whether a bundle is served here, and is not being unloaded."""
         return self._states.get(bundle) is State.OWNED
 
+    def gives_up(self, bundle: Bundle) -> bool:
+        """Whether a bundle is being unloaded, or was lost: its topics are being closed here."""
+        return self._states.get(bundle) in {State.UNLOADING, State.LOST}
+
     async def acquire(self, bundle: Bundle) -> BrokerAddress:
         """Acquire a bundle if it has no owner. Returns its owner, ``own`` for this broker.
 

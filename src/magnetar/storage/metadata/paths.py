@@ -17,6 +17,7 @@
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
     /schemas/{tenant}/{namespace}/{local}                              where its versions are, or
     /schemas/{tenant}/{namespace}/{local}/{number}                     a version of a topic's schema
+    /change-events/{tenant}/{namespace}/{local}                        how far such a topic goes
     /topic-deletions/{topic}                                           a deletion under way
     /namespace/{tenant}/{namespace}/{range}                            the broker of a bundle
     /transfers/{tenant}/{namespace}/{range}                            the broker that takes it next
@@ -52,6 +53,7 @@ LOCAL = "local"
 GLOBAL = "global"
 MANAGED_LEDGERS = "/managed-ledgers"
 MANAGED_LEDGER_DEPTH = 4  # The names of a managed ledger: tenant, namespace, domain, topic.
+CHANGE_EVENTS = "/change-events"
 DELETIONS = "/topic-deletions"
 SCHEMAS = "/schemas"
 STARTS = "/counters/starts"
@@ -126,6 +128,17 @@ def topic_with_policies_at(path: str) -> TopicName | None:
         return None
     _, tenant, namespace, domain, local = parts
     return TopicName(domain, tenant, namespace, decode(local))
+
+
+def change_events(topic: TopicName) -> str:
+    """Return the path of the record how far a topic of events goes."""
+    return f"{CHANGE_EVENTS}/{topic.tenant}/{topic.namespace_local}/{encode(topic.local)}"
+
+
+def change_events_at(path: str) -> NamespaceName | None:
+    """Return the namespace whose events the record at ``path`` is about; None for another."""
+    parts = path.removeprefix(f"{CHANGE_EVENTS}/").split("/")
+    return NamespaceName(parts[0], parts[1]) if len(parts) == 3 else None
 
 
 def managed_ledgers(name: NamespaceName, domain: str) -> str:

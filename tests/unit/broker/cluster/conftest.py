@@ -1,6 +1,7 @@
 """Two brokers that share the metadata, as far as ownership goes."""
 
 import pytest
+from unit.broker.admin.conftest import world  # noqa: F401 - a fixture
 from unit.broker.topics.conftest import client_end, make_entry, make_run  # noqa: F401 - fixtures
 
 from magnetar.broker.cluster.membership import Membership

@@ -12,6 +12,7 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.services import MessageServices
+from magnetar.broker.cluster.publishing import publish
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import storing
@@ -26,7 +27,6 @@ from magnetar.wire.schemas import version_bytes, version_number
 from .dead_letters import DeadLetter, EntryDeadLetters, dead_letters_of, without
 from .entries import READ_BYTES, READ_ENTRIES, TurnTaker, entries_of, unpacked
 from .message_filter import MessageFilter
-from .publishing import publish
 from .redrive_progress import Progress, SourceProgress
 
 log = logging.getLogger(__name__)

@@ -1,5 +1,6 @@
 """Namespaces: creation, deletion, bundles, and the topics in one."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policies import ROWS, Policies
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
-from magnetar.model.system_topics import is_hidden
+from magnetar.model.system_topics import is_change_events, is_hidden
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Reply, Request, done, shown
@@ -119,8 +120,29 @@ async def delete(admin: RecordServices, request: Request) -> Reply:
         admin.owners, namespace, NON_PERSISTENT
     ):
         raise Conflict("Cannot delete non empty namespace")
-    await admin.resources.delete_namespace(namespace)
+    async with admin.resources.deleting_namespace(namespace):
+        await _delete_events(admin, namespace)
     return done()
+
+
+async def _delete_events(admin: RecordServices, namespace: NamespaceName) -> None:
+    """Delete the policies of topics with their namespace, where it has no topics any more."""
+    topics = await admin.resources.topics(namespace)
+    topics += await admin.resources.partitioned_topics(namespace)
+    if all(map(is_change_events, topics)):
+        await _delete_topics(admin, namespace)
+
+
+async def _delete_topics(
+    admin: RecordServices, namespace: NamespaceName, passing: Iterable[TopicName] = ()
+) -> None:
+    """Delete all topics of a namespace, and those that are ``passing``, whoever uses them."""
+    for domain in DOMAINS:
+        for topic in await admin.resources.partitioned_topics(namespace, domain):
+            await admin.fanout.delete(topic, force=True)
+    for topic in [*await admin.resources.topics(namespace, PERSISTENT), *passing]:
+        reply = await admin.owners.ask_topic(topic, "DELETE", force="true")
+        granted({topic: reply})
 
 
 async def delete_by_force(admin: RecordServices, namespace: NamespaceName) -> None:
@@ -129,16 +151,11 @@ async def delete_by_force(admin: RecordServices, namespace: NamespaceName) -> No
     No client finds it from the beginning on, so that none creates its topics again. Raises
     NamespaceNotFound; after any other error the namespace is there again, with the topics left.
     """
-    passing = []
+    passing: list[TopicName] = []
     if await admin.resources.namespace(namespace):
         passing = await topics_of(admin.owners, namespace, NON_PERSISTENT)
     async with admin.resources.deleting_namespace(namespace):
-        for domain in DOMAINS:
-            for topic in await admin.resources.partitioned_topics(namespace, domain):
-                await admin.fanout.delete(topic, force=True)
-        for topic in [*await admin.resources.topics(namespace, PERSISTENT), *passing]:
-            reply = await admin.owners.ask_topic(topic, "DELETE", force="true")
-            granted({topic: reply})
+        await _delete_topics(admin, namespace, passing)
 
 
 async def require_place(

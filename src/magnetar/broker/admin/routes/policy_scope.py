@@ -10,7 +10,7 @@ from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
-from magnetar.model.policies import NO_POLICIES, Combined, Policies
+from magnetar.model.policies import Combined, Policies
 from magnetar.model.policy_rows import Level
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -68,9 +68,7 @@ class TopicScope:
 
     async def own(self, admin: RecordServices, request: Request) -> Policies:
         topic = await self.topic(admin, request)
-        is_global = request.flag("isGlobal")
-        found = await admin.resources.topic_policies(topic, is_global=is_global)
-        return found or NO_POLICIES
+        return await admin.policies.own(topic, is_global=request.flag("isGlobal"))
 
     async def combined(self, admin: RecordServices, request: Request) -> Combined:
         return await admin.policies.combined_of(arguments.topic(request))

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.messages.outgoing import Outgoing, Reading
-from magnetar.broker.admin.messages.publishing import Outcome
-from magnetar.broker.admin.messages.publishing import publish as publish_here
 from magnetar.broker.admin.owners import AtOwner, of_partition, reason_of
 from magnetar.broker.admin.services import MessageServices
+from magnetar.broker.cluster.publishing import Outcome
+from magnetar.broker.cluster.publishing import publish as publish_here
 from magnetar.errors import InvalidValue, MagnetarError, MessageTooLarge, NotAllowed
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName

@@ -3,7 +3,7 @@
 An operator may also let a subscription have some of it again, or take it out of a backlog.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +17,7 @@ from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.broker.topics.transaction_logs import OURS
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed
-from magnetar.model.position import Position
+from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -75,6 +75,21 @@ class TopicLog:
                 return shown[0]
             position = self.ledger.next_position(run.last)
         return None
+
+    async def compacted(
+        self, last: Position, entries_max: int, bytes_max: int
+    ) -> AsyncIterator[EntryRun]:
+        """What compaction left, and all that was stored after it, up to ``last``: run by run."""
+        reader, position = self.ledger.compacted_reader(), EARLIEST
+        while position <= last:
+            run = await reader.read_uncached(position, entries_max, bytes_max)
+            if run is None or run.first > last:
+                return
+            if run.last > last:
+                run = run.part(0, last.entry_id + 1 - run.first_entry_id)
+            for shown in [run] if self.transactions is None else self.transactions.shown(run):
+                yield shown
+            position = Position(run.ledger_id, run.last_entry_id + 1)
 
     async def entry(self, position: Position) -> bytes | None:
         """What is stored at a position, of whatever transaction; None where there is nothing."""

@@ -4,8 +4,8 @@ import pytest
 from support.clock import ManualClock
 from unit.broker.admin.messages.entries import entry_of
 
-from magnetar.broker.admin.messages import publishing
-from magnetar.broker.admin.messages.publishing import OperatorConnection, Publisher
+from magnetar.broker.cluster import publishing
+from magnetar.broker.cluster.publishing import OperatorConnection, Publisher
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import SystemClock
 from magnetar.errors import InvalidValue, ProducerBusy, TopicClosed

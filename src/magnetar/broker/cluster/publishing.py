@@ -1,4 +1,4 @@
-"""Publishes for an operator as a producer does: by the same door, and under the same limits.
+"""Publishes for an operator, or the broker itself, as a producer does: under the same limits.
 
 The producer's connection has no socket: it notes what becomes of each message.
 """
@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
@@ -17,6 +16,8 @@ from magnetar.message.send_run import SendRun
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
+
+from .topic_registry import TopicRegistry
 
 PAUSE_S_MAX: Final = 20.0
 """How long somebody waits for a limit on rates, after what was published is stored."""

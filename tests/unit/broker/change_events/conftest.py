@@ -1,0 +1,3 @@
+from unit.broker.cluster.conftest import brokers
+
+__all__ = ["brokers"]
