@@ -14,6 +14,7 @@ from support.loop import until
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError, TimedOut
+from magnetar.model.names import NamespaceName
 from magnetar.storage.ledger.bookkeeper import spaces
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import LedgerState
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
@@ -159,10 +160,38 @@ async def test_copies_are_on_the_racks_that_pulsars_record_has_now(cluster, open
                 await store.create()
             racks = {one: {"rack": "/r1"}, two: {"rack": "/r1"}, three: {"rack": "r2"}}
             await metadata.put(paths.BOOKIES, json.dumps({"default": racks}).encode())
-            await until(lambda: len(store._bookies.placement.racks.by_bookie) == 3)
+            await until(lambda: len(store._bookies.placement({}).racks.by_bookie) == 3)
             ensembles = [(await store.create()).metadata.last_segment.ensemble for _ in range(6)]
             assert [each for each in ensembles if three not in each] == []
         finally:
+            await metadata.delete(paths.BOOKIES)
+
+
+async def test_topics_are_at_the_bookies_that_their_namespace_prefers(cluster, open_store):
+    one, two, three = (bookie.bookie_id for bookie in cluster.bookies)
+    sizes = {"ensemble_size": 1, "write_quorum": 1, "ack_quorum": 1}
+    store = await open_store(**sizes)
+    where = paths.local_policies(NamespaceName("t", "n"))
+    groups = {"bookkeeperAffinityGroupPrimary": "a", "bookkeeperAffinityGroupSecondary": "b"}
+    racks = {"a": {one: {}}, "b": {two: {}}, "c": {three: {}}}
+    ours = LedgerOptions(metadata={"pulsar/managed-ledger": b"t/n/persistent/topic"})
+    async with session(cluster) as metadata:
+        try:
+            await metadata.put(where, json.dumps({"bookieAffinityGroup": groups}).encode())
+            await metadata.put(paths.BOOKIES, json.dumps(racks).encode())
+            await until(lambda: store._bookies.placement({}).racks.groups)
+            ledgers = [await store.create(ours) for _ in range(6)]
+            assert {each.metadata.last_segment.ensemble for each in ledgers} == {(one,)}
+            others = [(await store.create()).metadata.last_segment.ensemble for _ in range(40)]
+            assert set(others) == {(one,), (two,), (three,)}
+            again = store._bookies.placement(ledgers[0].metadata.custom)
+            with pytest.raises(NotEnoughBookies, match="in the groups a,b"):
+                again.replace((one,), {one}, 1)
+            two_of_them = LedgerOptions(2, 2, 2, metadata=ours.metadata)
+            ensemble = (await store.create(two_of_them)).metadata.last_segment.ensemble
+            assert set(ensemble) == {one, two}
+        finally:
+            await metadata.delete(where)
             await metadata.delete(paths.BOOKIES)
 
 

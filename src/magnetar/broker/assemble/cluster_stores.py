@@ -33,7 +33,7 @@ async def open_cluster_stores(
     ledgers = await BookKeeperLedgerStore.start(
         beside,
         settings=bookkeeper_settings(config),
-        racks_in=metadata,
+        namespaces_in=metadata,
         clock=context.clock,
         iteration=context.iteration,
     )

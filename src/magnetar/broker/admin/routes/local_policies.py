@@ -1,6 +1,6 @@
 """What a cluster alone knows of a namespace: its anti-affinity group, and the bookies it prefers.
 
-Both are kept and shown. They mean something where there are several brokers, or bookies.
+Both are kept and shown. The bookies are those of the ledgers that its topics begin from then on.
 """
 
 from typing import Final
@@ -70,7 +70,7 @@ async def set_bookies(admin: RecordServices, request: Request) -> Reply:
     groups = {key: each for key, each in texts.items() if each is not None}
     where = await _existing(admin, request)
     await admin.resources.objects.put(paths.local_policies(where), **{_BOOKIES: groups})
-    return done(("bookieAffinity",) if groups else ())
+    return done(("bookieAffinity",) if groups and admin.bookies is None else ())
 
 
 async def remove_bookies(admin: RecordServices, request: Request) -> Reply:

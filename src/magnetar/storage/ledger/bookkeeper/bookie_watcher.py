@@ -7,6 +7,8 @@ few others. Where bookies stand is a record of Pulsar's, which is watched as wel
 """
 
 import logging
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Final
 
@@ -18,6 +20,7 @@ from magnetar.storage.metadata.store import MetadataStore, Watch
 from magnetar.tasks import Tasks
 
 from .addresses import Address
+from .affinity import affinity_in
 from .bookie import Bookie
 from .client_tls import ClientTls
 from .connector import Connector
@@ -98,10 +101,14 @@ class BookieWatcher:
             self._bookies[bookie_id] = bookie
         return bookie
 
-    @property
-    def placement(self) -> Placement:
-        """What a choice of bookies depends on now."""
-        return Placement(self.writable, self._racks, self.quarantined, self._turn, self._rule)
+    def placement(self, custom: Mapping[str, bytes]) -> Placement:
+        """What a choice of bookies depends on now; ``custom``: what is kept with the ledger.
+
+        Raises CorruptEntry where that cannot be read.
+        """
+        groups = affinity_in(custom)
+        rule = self._rule if groups is None else replace(self._rule, groups=groups)
+        return Placement(self.writable, self._racks, self.quarantined, self._turn, rule)
 
     @property
     def quarantined(self) -> set[str]:

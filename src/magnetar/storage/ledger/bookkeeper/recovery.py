@@ -230,7 +230,7 @@ class _Recovery:
         for bookie_id in failed:
             bookies.quarantine(bookie_id)
         metadata = self._metadata
-        ensemble = bookies.placement.replace(
+        ensemble = bookies.placement(metadata.custom).replace(
             metadata.last_segment.ensemble, failed, metadata.write_quorum
         )
         self._metadata = self._metadata.with_ensemble(first, ensemble)

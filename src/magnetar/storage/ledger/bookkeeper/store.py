@@ -11,6 +11,7 @@ from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerO
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
+from .affinity import with_affinity
 from .bookie_watcher import BookieWatcher
 from .context import StoreContext
 from .ledger_ids import NumberingStore
@@ -31,6 +32,7 @@ class BookKeeperLedgerStore:
         self,
         metadata: NumberingStore,
         bookies: BookieWatcher,
+        namespaces_in: MetadataStore,
         *,
         settings: BookKeeperSettings,
         clock: Clock,
@@ -39,6 +41,7 @@ class BookKeeperLedgerStore:
         self._settings = settings
         self._tasks = Tasks("ledgers")
         self._bookies = bookies
+        self._namespaces_in = namespaces_in
         self._manager = LedgerManager(metadata, settings.ledgers_root)
         self._context = StoreContext(
             settings,
@@ -58,13 +61,14 @@ class BookKeeperLedgerStore:
         metadata: NumberingStore,
         *,
         settings: BookKeeperSettings | None = None,
-        racks_in: MetadataStore | None = None,
+        namespaces_in: MetadataStore | None = None,
         clock: Clock | None = None,
         iteration: LoopIteration,
     ) -> "BookKeeperLedgerStore":
         """Read which bookies there are, and what a ledger's metadata look like here.
 
-        ``racks_in`` has the racks of bookies, where that is another store than ``metadata``.
+        ``namespaces_in`` has namespaces, and the racks of bookies, where that is another store than
+        ``metadata``.
         ``iteration`` is that of the loop; where topics append, it must be the one they use. Raises
         StorageError where the metadata are not of BookKeeper, or of a layout that is not supported.
         """
@@ -80,12 +84,12 @@ class BookKeeperLedgerStore:
         bookies = BookieWatcher(
             metadata,
             settings,
-            racks_in=racks_in or metadata,
+            racks_in=namespaces_in or metadata,
             clock=clock,
             iteration=iteration,
         )
         await bookies.start()
-        return cls(metadata, bookies, settings=settings, clock=clock)
+        return cls(metadata, bookies, namespaces_in or metadata, settings=settings, clock=clock)
 
     def bookies(self) -> list[str]:
         """Those that are there, also those that take no writes."""
@@ -94,14 +98,15 @@ class BookKeeperLedgerStore:
     async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> BookKeeperWriter:
         self._check_open()
         ensemble_size, write_quorum, ack_quorum = self._settings.sizes(options)
+        custom = await with_affinity(self._namespaces_in, options.metadata)
         metadata = LedgerMetadata(
             ensemble_size,
             write_quorum,
             ack_quorum,
-            (Segment(0, self._bookies.placement.choose(ensemble_size, write_quorum)),),
+            (Segment(0, self._bookies.placement(custom).choose(ensemble_size, write_quorum)),),
             digest_type=self._settings.digest_type,
             password=self._settings.password,
-            custom=options.metadata,
+            custom=custom,
         )
         ledger_id, stored = await self._manager.create(metadata)
         writer = BookKeeperWriter(ledger_id, stored, self._context)
@@ -130,7 +135,7 @@ class BookKeeperLedgerStore:
     async def check(self) -> None:
         self._check_open()
         settings = self._settings
-        self._bookies.placement.choose(settings.ensemble_size, settings.write_quorum)
+        self._bookies.placement({}).choose(settings.ensemble_size, settings.write_quorum)
 
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()

@@ -190,7 +190,7 @@ class BookKeeperWriter:
             if self._acks.lacks(position, run.last)
             and (overdue or now - bookie.heard_at >= settings.silent_s)
         ]
-        placement = self._context.bookies.placement
+        placement = self._context.bookies.placement(self._stored.metadata.custom)
         replaceable = len(lacking) < len(self._ensemble) and placement.has_spare(
             {each.bookie_id for each in self._ensemble}
         )
@@ -261,7 +261,7 @@ class BookKeeperWriter:
         context = self._context
         failed = set(failed)
         before = self._stored.metadata
-        ensemble = context.bookies.placement.replace(
+        ensemble = context.bookies.placement(before.custom).replace(
             before.last_segment.ensemble, failed, before.write_quorum
         )
         first = self._end.last_entry_id + 1

@@ -34,3 +34,13 @@ async def test_what_is_no_group_of_bookies_is_refused(world, sent):
 
 async def test_a_name_of_no_text_is_refused(world):
     assert (await world.ask("POST", f"{NAMESPACE}/antiAffinity", b'"')).status == 400
+
+
+async def test_the_bookies_of_a_namespace_have_an_effect_in_a_cluster(world):
+    path = f"{NAMESPACE}/persistence/bookieAffinity"
+    groups = {"bookkeeperAffinityGroupPrimary": "a"}
+    kept = await world.ask("POST", path, groups)
+    assert kept.headers["X-Magnetar-Without-Effect"] == "bookieAffinity"
+    world.admin.records.bookies = list
+    kept = await world.ask("POST", path, groups)
+    assert "X-Magnetar-Without-Effect" not in kept.headers
