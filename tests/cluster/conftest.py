@@ -38,14 +38,16 @@ class Pair:
 
 
 @asynccontextmanager
-async def two_brokers(**settings):
-    tree, ledgers = MemoryTree(), MemoryLedgerStore()
+async def two_brokers(*, over=None, count=2, change_events=False, **settings):
+    """Or another number of them; ``over`` are the tree and the ledgers of some that went before."""
+    tree, ledgers = over or (MemoryTree(), MemoryLedgerStore())
     async with AsyncExitStack() as stack:
         brokers, sessions = [], []
-        for _ in range(2):
+        for _ in range(count):
             sessions.append(MemoryMetadataStore(tree))
             stack.push_async_callback(sessions[-1].close)
-            broker = LocalBroker(settings=settings, stores=Stores(sessions[-1], ledgers))
+            stores = Stores(sessions[-1], ledgers, change_events=change_events)
+            broker = LocalBroker(settings=settings, stores=stores)
             brokers.append(await stack.enter_async_context(broker))
         yield Pair(brokers, sessions)
 

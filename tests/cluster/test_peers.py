@@ -74,6 +74,27 @@ async def test_who_may_not_ask_is_refused_by_the_first_broker(tmp_path, credenti
         assert not any(registry.loaded for registry in pair.registries)
 
 
+async def test_policies_of_topics_are_asked_of_their_owner_by_the_broker_itself(
+    tmp_path, credentials
+):
+    """Who sets them may set them, and need not be a superuser to read events."""
+    async with brokers_of(tmp_path, change_events=True, **credentials) as (pair, http):
+        for broker in pair.brokers:
+            path = f"/admin/v2/persistent/public/default/of-{broker.port}"
+            assert (await ask(http, broker, "PUT", path))[0] == 204
+            for asked in pair.brokers:
+                assert await ask(http, asked, "POST", f"{path}/maxProducers", 5) == (204, "")
+                assert await ask(http, asked, "GET", f"{path}/maxProducers") == (200, "5")
+    async with brokers_of(tmp_path, change_events=True) as (pair, http):
+        path = "/admin/v2/persistent/public/default/x"
+        await ask(http, pair.brokers[0], "PUT", path)
+        answers = [
+            await ask(http, each, "POST", f"{path}/maxProducers", 5) for each in pair.brokers
+        ]
+        assert sorted(status for status, _ in answers) == [204, 503]
+        assert "brokerClientAuthenticationPlugin" in max(answers)[1]
+
+
 async def test_without_credentials_it_is_said_which_settings_are_missing(tmp_path):
     async with brokers_of(tmp_path) as (pair, http):
         status, text = await ask(http, pair.brokers[0], "PUT", f"{TOPIC}/partitions", 8)

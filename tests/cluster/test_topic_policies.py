@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from operator import eq
 from urllib.error import HTTPError
@@ -10,12 +10,11 @@ from urllib.request import urlopen
 
 import pulsar
 import pytest
-from cluster.conftest import Pair
+from cluster.conftest import two_brokers
 from support.admin import ask
 from support.elsewhere import until_elsewhere, wait_until
 
 from magnetar import Client
-from magnetar.broker.assemble.stores import Stores
 from magnetar.broker.change_events.definition import EVENT_SCHEMA
 from magnetar.broker.change_events.event import EventKey
 from magnetar.broker.change_events.event_value import decode
@@ -27,29 +26,18 @@ from magnetar.model.position import EARLIEST
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.model.system_topics import change_events
 from magnetar.storage.ledger.memory import MemoryLedgerStore
-from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
-from magnetar.testing.local_broker import LocalBroker
+from magnetar.storage.metadata.memory import MemoryTree
 from magnetar.testing.processes import BrokerProcess
 
 DEFAULT = NamespaceName("public", "default")
 EVENTS = change_events(DEFAULT)
+EVENTS_PATH = "persistent/public/default/__change_events/policyEvents"
 PATH = "persistent/public/default/t"
 TOPIC = TopicName.parse("persistent://public/default/t")
 HERE = EventKey(TopicName.parse("persistent://public/default/t"), is_global=False)
 
 
-@asynccontextmanager
-async def brokers(count=2, stores=None, **settings):
-    tree, ledgers = stores or (MemoryTree(), MemoryLedgerStore())
-    async with AsyncExitStack() as stack:
-        found, sessions = [], []
-        for _ in range(count):
-            sessions.append(MemoryMetadataStore(tree))
-            stack.push_async_callback(sessions[-1].close)
-            own = Stores(sessions[-1], ledgers, change_events=True)
-            broker = LocalBroker(settings=settings, stores=own)
-            found.append(await stack.enter_async_context(broker))
-        yield Pair(found, sessions)
+brokers = partial(two_brokers, change_events=True)
 
 
 async def asked(broker, method, path, value=None):
@@ -68,7 +56,7 @@ def limits_producers(topic, number):
 
 async def events_of(broker):
     """The events of the namespace, by their keys."""
-    shown = await asked(broker, "GET", "persistent/public/default/__change_events/policyEvents")
+    shown = await asked(broker, "GET", EVENTS_PATH)
     return {each["key"]: each["policies"] for each in shown["events"]}
 
 
@@ -106,10 +94,10 @@ async def test_those_of_all_clusters_are_weaker_and_apart():
 
 async def test_they_hold_when_a_topic_is_opened_before_anything_is_answered():
     stores = MemoryTree(), MemoryLedgerStore()
-    async with brokers(count=1, stores=stores) as pair:
+    async with brokers(count=1, over=stores) as pair:
         await asked(pair.brokers[0], "PUT", PATH)
         await asked(pair.brokers[0], "POST", f"{PATH}/maxProducers", 1)
-    async with brokers(stores=stores) as pair, Client(pair.brokers[0].service_url) as client:
+    async with brokers(over=stores) as pair, Client(pair.brokers[0].service_url) as client:
         assert not pair.registries[0].loaded
         await client.create_producer(str(TOPIC))
         with pytest.raises(Exception, match="max producers"):
@@ -242,7 +230,7 @@ async def test_what_nobody_here_knows_of_stays():
         await asked(
             broker,
             "POST",
-            "persistent/public/default/__change_events/policyEvents",
+            EVENTS_PATH,
             {
                 "key": str(HERE),
                 "policies": {"newOne": "new", "maxConsumerPerTopic": 3},
@@ -299,12 +287,13 @@ async def test_brokers_alone_ask_for_events():
         with pytest.raises(HTTPError, match="405"):
             await asked(broker, "GET", f"{PATH}/policyEvents")
         with pytest.raises(HTTPError, match="400"):
-            await asked(
-                broker, "POST", "persistent/public/default/__change_events/policyEvents", {}
-            )
+            await asked(broker, "POST", EVENTS_PATH, {})
+        wrong = {"key": str(HERE), "policies": [], "insteadOf": None}
+        with pytest.raises(HTTPError, match="400"):
+            await asked(broker, "POST", EVENTS_PATH, wrong)
         assert await events_of(broker) == {}
         await asked(broker, "POST", f"{PATH}/maxProducers", 5)
-        path = "persistent/public/default/__change_events/policyEvents?after="
+        path = f"{EVENTS_PATH}?after="
         with pytest.raises(HTTPError, match="400"):
             await asked(broker, "GET", f"{path}x")
         assert (await asked(broker, "GET", f"{path}-1:-1"))["whole"]

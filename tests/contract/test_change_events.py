@@ -163,6 +163,9 @@ def test_policies_of_topics_are_carried_over_and_back(pulsar_cluster, tmp_path):
         with pytest.raises(pulsar.PulsarException):
             client.subscribe(f"persistent://{NAMESPACE}/set", "s", pulsar.ConsumerType.KeyShared)
         client.close()
+        ask(ours, "PUT", "namespaces/events/ours")
+        ask(ours, "PUT", "persistent/events/ours/t")
+        ask(ours, "POST", "persistent/events/ours/t/maxProducers", 1)
         change(ours, "gone", POLICIES)
         change(ours, "gone", {"maxConsumers": 9}, isGlobal="true")
         change(ours, "some", {"maxProducers": 1, "maxConsumers": None})
@@ -180,10 +183,14 @@ def test_policies_of_topics_are_carried_over_and_back(pulsar_cluster, tmp_path):
         shows(theirs, "some", {"messageTTL": 99}, isGlobal="true")
         shows(theirs, "some", {"maxProducers": 1, "maxConsumers": None, "messageTTL": None})
         assert not ask(theirs, "GET", path_of("parted", "maxProducers"))
-        versions = ask(theirs, "GET", f"schemas/{NAMESPACE}/__change_events/schemas")
-        assert len(versions["getSchemaResponses"]) == 1  # Ours is the same.
+        assert ask(theirs, "GET", "persistent/events/ours/t/maxProducers") == 1
+        for namespace in (NAMESPACE, "events/ours"):
+            versions = ask(theirs, "GET", f"schemas/{namespace}/__change_events/schemas")
+            assert len(versions["getSchemaResponses"]) == 1  # Ours is the same.
         change(theirs, "some", {"maxProducers": 3})
         theirs.stop()
     with BrokerProcess(tmp_path / "last", settings=settings) as ours:
         shows(ours, "some", {"maxProducers": 3, "maxConsumers": None})
+        ask(ours, "DELETE", "persistent/events/ours/t")
+        ask(ours, "DELETE", "namespaces/events/ours")
         assert ours.terminate() == 0

@@ -75,6 +75,7 @@ class Creation:
         if is_system_topic(name):
             if not (self.makes_change_events and is_change_events(name) and (asked or partitions)):
                 raise NotAllowed(f"{name} is a system topic, and this broker keeps nothing in it")
+            await self._resources.require_namespace(name.namespace)
             yield
             return
         async with self._places(name.namespace, [name]):

@@ -1,12 +1,14 @@
 import pytest
 
+from magnetar.broker.change_events import event_value
 from magnetar.broker.change_events.definition import EVENT_SCHEMA
 from magnetar.broker.change_events.event import EventKey, policies_of
-from magnetar.broker.change_events.event_value import decode, encode
+from magnetar.broker.change_events.event_value import VERSIONS_KEPT_MAX, decode, encode
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.names import TopicName
 from magnetar.model.policy_records import TopicPolicies
 from magnetar.model.policy_values import RetentionPolicies
+from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.schemas.avro import of_topic
 
 KEY = EventKey(TopicName.parse("persistent://carried/over/one"), is_global=False)
@@ -56,3 +58,13 @@ def test_events_of_other_kinds_have_no_policies():
     event = {"eventType": "TRANSACTION_BUFFER_SNAPSHOT", "actionType": "UPDATE"}
     with pytest.raises(UndecodableValue):
         decode(EVENT_SCHEMA, of_topic(EVENT_SCHEMA).encode(event))
+
+
+def test_so_many_versions_of_the_schema_stay_parsed():
+    for number in range(VERSIONS_KEPT_MAX + 1):
+        schema = SchemaInfo(SchemaType.AVRO, EVENT_SCHEMA.data + b" " * number)
+        assert encode(schema, KEY, {}, "lab")
+    before = event_value._parsed.cache_info()
+    assert before.currsize == VERSIONS_KEPT_MAX
+    assert encode(schema, KEY, {}, "lab")
+    assert event_value._parsed.cache_info().hits == before.hits + 1

@@ -41,6 +41,8 @@ async def put(admin: TopicServices, request: Request) -> Reply:
         key = EventKey.parse(key)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidName):
         raise Rejection(400, "An event has a key, policies, and what it is instead of") from None
+    if not isinstance(policies, dict | None):
+        raise Rejection(400, "The policies of an event are an object, or null")
     return shown(await logs.put(name, key, policies, place))
 
 
