@@ -47,7 +47,14 @@ TESTED_ELSEWHERE = {
     "storage/ledger/offloader.py": "a contract; broker/offload/history_offloader.py satisfies it",
     **{
         f"storage/ledger/bookkeeper/{name}.py": "tests/contract, with real bookies"
-        for name in ["bookie_watcher", "ledger_manager", "reader", "recovery", "spaces", "store"]
+        for name in [
+            "bookie_watcher",
+            "ledger_manager",
+            "reader",
+            "recovery",
+            "inspection",
+            "store",
+        ]
     },
     "storage/ledger/bookkeeper/writer.py": "tests/contract, with real bookies",
     "storage/ledger/bookkeeper/context.py": "values",

@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from bench.bookkeeper_cluster import conf_text
+from magnetar import Client
 from magnetar.broker.resources import Resources
+from magnetar.errors import NotAllowed
 from magnetar.model.names import NamespaceName
 from magnetar.model.system_topics import COORDINATORS
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
@@ -71,6 +73,23 @@ def test_nothing_that_was_answered_is_lost_when_it_is_killed(settings, tmp_path)
     finally:
         broker.stop()
     assert not (tmp_path / "none").exists()
+
+
+async def test_an_entry_that_no_bookie_takes_is_refused_and_the_topic_goes_on(settings, tmp_path):
+    """What is sent with a message counts, too; the official client looks at it as well."""
+    settings |= {"bookkeeper_nettyMaxFrameSizeBytes": 1_000_000, "maxMessageSize": 999_000}
+    with BrokerProcess(tmp_path / "none", settings=settings) as broker:
+        async with Client(broker.service_url) as client:
+            producer = await client.create_producer(TOPIC, batching=False)
+            for number, size in enumerate((998_000, 1_000_000, 1)):
+                sent = producer.send(b"%d" % number, properties={"size": "x" * size})
+                if number == 1:
+                    with pytest.raises(NotAllowed, match="too large for a bookie"):
+                        await sent
+                else:
+                    await sent
+            async with client.create_reader(TOPIC) as reader:
+                assert [(await reader.receive()).data for _ in range(2)] == [b"0", b"2"]
 
 
 def test_operators_say_where_bookies_stand(cluster, settings, tmp_path):

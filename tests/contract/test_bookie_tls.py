@@ -14,8 +14,8 @@ from bench.bookkeeper_cluster import BookKeeperCluster
 from bench.maven import Missing
 from magnetar.errors import ConnectionLost, InvalidValue, MagnetarError, StorageError
 from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
+from magnetar.storage.ledger.bookkeeper.inspection import spaces_of_bookies
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
-from magnetar.storage.ledger.bookkeeper.spaces import spaces_of_bookies
 from magnetar.testing.processes import BrokerProcess
 
 ENTRIES = [b"entry %d" % n for n in range(20)]

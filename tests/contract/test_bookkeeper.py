@@ -13,13 +13,20 @@ from support.bookkeeper import bookkeeper_store, session
 from support.loop import until
 from unit.storage.ledger.local.support import append, everything, run
 
-from magnetar.errors import InvalidValue, LedgerFenced, NotEnoughBookies, StorageError, TimedOut
+from magnetar.errors import (
+    ConnectionLost,
+    InvalidValue,
+    LedgerFenced,
+    NotEnoughBookies,
+    StorageError,
+    TimedOut,
+)
 from magnetar.model.names import NamespaceName
-from magnetar.storage.ledger.bookkeeper import spaces
+from magnetar.storage.ledger.bookkeeper import inspection
+from magnetar.storage.ledger.bookkeeper.inspection import frames_are_taken, spaces_of_bookies
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import LedgerState
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
-from magnetar.storage.ledger.bookkeeper.spaces import spaces_of_bookies
 from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.metadata import paths
 
@@ -204,12 +211,22 @@ async def test_bookies_say_how_full_they_are(cluster, restored):
         for space in found.values():
             assert space.total == total
             assert 0 < space.free <= total
-        with patch.object(spaces, "TIMEOUT_S", 0.3):
+        with patch.object(inspection, "TIMEOUT_S", 0.3):
             restored.stop(0)
             one, two = (cluster.bookies[number].bookie_id for number in (0, 1))
             found = await spaces_of_bookies(metadata, settings)
             assert isinstance(found[one], TimedOut)
             assert found[two].total == total
+
+
+async def test_bookies_say_what_frames_they_take(cluster, restored):
+    async with session(cluster) as metadata:
+        for size, taken in [(5_253_120, True), (5_253_121, False)]:
+            found = await frames_are_taken(metadata, BookKeeperSettings(), size)
+            assert set(found.values()) == {taken}
+        restored.bookies[0].kill()
+        found = await frames_are_taken(metadata, BookKeeperSettings(), 1000)
+        assert isinstance(found[cluster.bookies[0].bookie_id], ConnectionLost)
 
 
 async def test_a_ledger_with_another_password_is_not_opened(open_store):

@@ -31,7 +31,7 @@ ALONE = {
         "the recording asks before compaction has ended at bookies"
     ),
     "tests/golden/test_wire.py::test_our_broker_answers_as_pulsar_did[frame-limit": (
-        "the bookies here take no entry of that size with its head"
+        "an entry that is too large for a bookie is refused, where Pulsar closes its producer"
     ),
     "tests/unit": "they are of one file of the source, not of stores",
 }

@@ -168,6 +168,13 @@ class Config:
         alone = not self.metadata.in_cluster
         wrong = bookkeeper_refusals(self.bookkeeper, self.sources, alone=alone)
         wrong += bookie_tls_refusals(self.bookie_tls, self.sources, alone=alone)
+        if not alone and self.connections.message_size_max > self.bookkeeper.entry_size_max:
+            source = self.sources.get("maxMessageSize", "default")
+            remedy = f"bookies take {self.bookkeeper.frame_size_max} bytes at once "
+            remedy += "(bookkeeper_nettyMaxFrameSizeBytes): raise that here and at bookies, or "
+            remedy += f"say {self.bookkeeper.entry_size_max} at most"
+            size = str(self.connections.message_size_max)
+            wrong.append(refusal_text("maxMessageSize", size, source, remedy))
         if self.metadata.in_cluster and self.storage.in_memory:
             source = self.sources["storageInMemory"]
             remedy = "metadataStoreUrl names a cluster that stores everything: take one of them out"

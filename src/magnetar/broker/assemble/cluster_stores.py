@@ -3,12 +3,14 @@
 Only brokers of a cluster import it, with what the extra ``cluster`` brings.
 """
 
+import logging
 from collections.abc import Callable
 
 from magnetar.broker.config import Config
 from magnetar.broker.settings.bookie_tls import BookieTlsSettings
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
+from magnetar.storage.ledger.bookkeeper.inspection import frames_are_taken
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.bookkeeper.racks import IsolationGroups
@@ -17,6 +19,8 @@ from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 
 from .build_context import BuildContext
+
+log = logging.getLogger(__name__)
 
 
 async def open_cluster_stores(
@@ -38,7 +42,21 @@ async def open_cluster_stores(
         iteration=context.iteration,
     )
     stack.push_async_callback(ledgers.close)
+    context.tasks.spawn("frame limits", _look_at_frame_limits(config, beside))
     return metadata, ledgers, PulsarCodec(), ledgers.bookies
+
+
+async def _look_at_frame_limits(config: Config, metadata: ZooKeeperMetadataStore) -> None:
+    """Warn of bookies that hang up on a broker that stores its largest entry."""
+    size = config.bookkeeper.frame_size_max
+    taken = await frames_are_taken(metadata, bookkeeper_settings(config), size)
+    for bookie_id in [each for each, answer in taken.items() if answer is False]:
+        log.warning(
+            "bookie.frame_limit bookie=%s: it does not take %d bytes at once, and a ledger ends "
+            "where it gets a larger entry than it takes: set nettyMaxFrameSizeBytes=%d there, or "
+            "lower maxMessageSize and bookkeeper_nettyMaxFrameSizeBytes here",
+            *(bookie_id, size, size),
+        )
 
 
 async def open_zookeeper(config: Config, servers: str = "") -> ZooKeeperMetadataStore:

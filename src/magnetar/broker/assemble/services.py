@@ -134,6 +134,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             publish=config.rates.shared_publish,
             dispatch=config.rates.shared_dispatch,
         ),
+        entry_size_max=config.bookkeeper.entry_size_max if config.metadata.in_cluster else 0,
         deleted=deleted,
     )
     event_logs = None

@@ -84,6 +84,7 @@ class TopicRegistry:
         producer_name: Callable[[], str],
         open_records: Callable[[TopicName, str], Awaitable[RecordLog]] | None = None,
         shared_rates: SharedRates | None = None,
+        entry_size_max: int = 0,
         deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
         new_uid: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
@@ -114,6 +115,7 @@ class TopicRegistry:
             producer_name=producer_name,
             open_records=open_records,
             shared_rates=shared_rates,
+            entry_size_max=entry_size_max,
             new_uid=new_uid,
         )
         self._tasks = Tasks("topics")

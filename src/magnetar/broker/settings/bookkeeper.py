@@ -20,6 +20,8 @@ _COPIES: Final = {
 _URI: Final = re.compile(
     r"(?:metadata-store:zk|zk(?:\+\w+)?):(?://)?([^/]+)((?:/[^/]+)*?)(/[^/]+)/?"
 )
+_ADD_SIZE: Final = 256
+"""More than what is sent with an entry: the head of the request and of the entry, a digest."""
 _SHIPPED: Final = 2
 """Copies in Pulsar's own ``broker.conf``, which many start from who have one machine."""
 
@@ -50,6 +52,13 @@ class BookieSettings:
         "bookkeeperClientSpeculativeReadTimeoutInMillis",
         0,
         "then another bookie is asked too; 0: after 2 s",
+    )
+    frame_size_max: int = setting(
+        "bookkeeper_nettyMaxFrameSizeBytes",
+        5_253_120,
+        "what bookies take at once, as nettyMaxFrameSizeBytes there; at their start brokers ask "
+        "each whether it does",
+        minimum=64 * 1024,
     )
     service_uri: str = setting(
         "bookkeeperMetadataServiceUri",
@@ -84,6 +93,11 @@ class BookieSettings:
         (),
         "groups that help out where fewer bookies are there than an ensemble needs",
     )
+
+    @property
+    def entry_size_max(self) -> int:
+        """The bytes of the largest entry that bookies take."""
+        return self.frame_size_max - _ADD_SIZE
 
     @property
     def servers(self) -> str:

@@ -34,6 +34,8 @@ class TopicContext:
 
     False: it knows of no such transaction. Raises what keeps it from saying so."""
     shared_rates: SharedRates | None = None
+    entry_size_max: int = 0
+    """The bytes of an entry that can be stored; 0: as many as clients may send."""
     new_uid: Callable[[], str] = lambda: uuid4().hex
     """Names a copy of a ledger that is offloaded."""
     compactions: asyncio.Semaphore = field(init=False)

@@ -27,6 +27,11 @@ class TopicState:
         """The broker's."""
         return self.context.clock
 
+    @property
+    def entry_size_max(self) -> int:
+        """The bytes of what may be published at once; 0: as many as clients may send."""
+        return 0
+
     def check_open(self) -> None:
         """Raises TopicClosed."""
         if self.closed:
@@ -44,3 +49,7 @@ class StoredTopicState(TopicState):
     """What is known of transactions; None in a topic that never saw one."""
     age_evictions: int = 0
     """The same for the quota on their age."""
+
+    @property
+    def entry_size_max(self) -> int:
+        return self.context.entry_size_max

@@ -1,6 +1,7 @@
 """An attached producer: where its sends come in and its receipts go out."""
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -16,6 +17,10 @@ from magnetar.model.producers import ProducerAccessMode
 UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
 OF_ANOTHER: Final = NotAllowed("The metadata names another transaction than the command, or none")
 TOO_LARGE: Final = NotAllowed("Exceed maximum message size")
+NOT_STORABLE: Final = NotAllowed(
+    "The message with its metadata is too large for a bookie: make it smaller, or raise "
+    "nettyMaxFrameSizeBytes of bookies and bookkeeper_nettyMaxFrameSizeBytes of brokers"
+)
 CHECKSUM_SIZE: Final = 6
 """What an entry does not have of a send, and a topic's limit counts: magic number and checksum."""
 
@@ -37,6 +42,7 @@ class Producer:
         access_mode: ProducerAccessMode = ProducerAccessMode.SHARED,
         topic_epoch: int | None = None,
         policies: Policies = NO_POLICIES,
+        entry_size_max: int = 0,
     ) -> None:
         """``topic_epoch`` is the topic's, if it ever had an exclusive producer."""
         self.producer_id = producer_id
@@ -63,6 +69,7 @@ class Producer:
         self._refusals: deque[tuple[int, SendRun, MagnetarError]] = deque()
         self._must_encrypt = False
         self._size_max = 0
+        self._entry_size_max = entry_size_max or sys.maxsize
         self._delay_ms_max = 0  # No limit.
         self.apply(policies)
         self._answered = 0  # Entries that were answered while refusals waited.
@@ -84,9 +91,12 @@ class Producer:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif (not run.usual or self._must_encrypt or self._size_max) and (
-            refused := self._refused(run)
-        ):
+        elif (
+            not run.usual
+            or self._must_encrypt
+            or self._size_max
+            or run.size_bytes > self._entry_size_max
+        ) and (refused := self._refused(run)):
             self._publish_others(run, refused)
         else:
             self.entries_pending += len(run.data)
@@ -107,8 +117,8 @@ class Producer:
             for index, entry in enumerate(run.data):
                 if not _encrypted(entry):
                     refused[index] = UNENCRYPTED
-        if self._size_max:
-            refused |= dict.fromkeys(self._too_large(run), TOO_LARGE)
+        refused |= dict.fromkeys(self._too_large(run), TOO_LARGE)
+        refused |= dict.fromkeys(self._not_storable(run), NOT_STORABLE)
         if not run.usual:
             refused |= dict.fromkeys(_of_another_transaction(run), OF_ANOTHER)
         if not refused:
@@ -117,11 +127,19 @@ class Producer:
 
     def _too_large(self, run: SendRun) -> Iterator[int]:
         """The sends over the topic's limit; chunks have none."""
+        if not self._size_max:
+            return
         for index, entry in enumerate(run.data):
             if len(entry) + CHECKSUM_SIZE > self._size_max:
                 seen = run.traits.unusual.get(index)
                 if seen is None or seen.chunk is None:
                     yield index
+
+    def _not_storable(self, run: SendRun) -> Iterator[int]:
+        """The sends that are too large for the ledger store."""
+        for index, entry in enumerate(run.data):
+            if len(entry) > self._entry_size_max:
+                yield index
 
     def _publish_others(self, run: SendRun, refused: Mapping[int, MagnetarError]) -> None:
         """Publish what is not refused, and refuse the rest, each in its turn."""

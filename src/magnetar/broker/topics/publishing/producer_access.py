@@ -85,6 +85,7 @@ class ProducerRequest:
         connected_at_ms: int,
         topic_epoch: int | None,
         policies: Policies,
+        entry_size_max: int,
     ) -> Producer:
         return Producer(
             producer_id=self.producer_id,
@@ -98,6 +99,7 @@ class ProducerRequest:
             access_mode=self.access.mode,
             topic_epoch=topic_epoch,
             policies=policies,
+            entry_size_max=entry_size_max,
         )
 
     async def replaces(self, present: Producer) -> bool:

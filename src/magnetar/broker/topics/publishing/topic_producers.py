@@ -49,6 +49,7 @@ class TopicProducers:
             connected_at_ms=self._state.clock.wall_ms(),
             topic_epoch=self.access.epoch,
             policies=self._state.policies,
+            entry_size_max=self._state.entry_size_max,
         )
         return producer
 

@@ -7,6 +7,7 @@ from unit.broker.topics.conftest import payload
 
 from magnetar.broker.topics.publishing.producer import (
     CHECKSUM_SIZE,
+    NOT_STORABLE,
     TOO_LARGE,
     UNENCRYPTED,
     Producer,
@@ -19,8 +20,9 @@ from magnetar.proto import PulsarApi_pb2 as pb
 SHORT_DELAYS = Policies(delayed_delivery=DelayedDeliveryPolicies(1000, True, 60_000))
 
 
-def producer(end, published, detached):
+def producer(end, published, detached, **options):
     return Producer(
+        **options,
         producer_id=1,
         name="p",
         epoch=0,
@@ -176,6 +178,18 @@ async def test_what_is_not_encrypted_is_refused_in_its_turn_while_it_must_be(
     p.apply(Policies())
     p.publish(run)
     assert published[1] is run
+
+
+async def test_what_the_ledger_store_cannot_take_is_refused(client_end, make_run, make_entry):
+    end, published = client_end(), []
+    small, large = make_entry("a"), make_entry("b" * 100)
+    p = producer(end, published, [], entry_size_max=len(large) - 1)
+    p.publish(make_run(small, small, large, small))
+    assert [run.data for run in published] == [[small, small], [small]]
+    p.stored(published[0], 5, 7)
+    assert end.sent[-1] == ("errors", 1, 1, NOT_STORABLE)
+    p.publish(make_run(*[small] * 20))  # Together they may be larger.
+    assert len(published[-1].data) == 20
 
 
 async def test_what_is_larger_than_the_topic_takes_is_refused_and_chunks_are_not(
