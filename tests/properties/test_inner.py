@@ -193,6 +193,37 @@ def test_cut_records(data, place, verify_bodies, draw):
     same("cut_records", data[: len(data) // 2], 0, len(data), place, SALT, 7, verify_bodies)
 
 
+@given(
+    before=st.binary(max_size=30),
+    numbers=st.tuples(*[st.integers(-1, 2**62)] * 4),
+    data=lists_of_bytes | st.lists(st.sampled_from([b"", bytes(600), bytes(70_000)]), max_size=5),
+    draw=st.data(),
+)
+def test_add_frames(before, numbers, data, draw):
+    sums = st.lists(st.integers(0, 2**32 - 1), min_size=len(data), max_size=len(data) + 1)
+    same("add_frames", before, *numbers, data, draw.draw(st.none() | sums))
+
+
+@st.composite
+def added(draw):
+    """A bookie's answers to adds, most of them of entries that follow one another."""
+    pieces = []
+    for _ in range(draw(st.integers(0, 6))):
+        ledger = draw(st.sampled_from([1, 2, 2**64 - 1]))
+        first = draw(st.sampled_from([0, 7, 2**63 - 2, 2**64 - 2]))
+        for entry in range(first, first + draw(st.integers(0, 4))):
+            numbers = ledger.to_bytes(8) + (entry % 2**64).to_bytes(8)
+            pieces.append(b"\0\0\0\x18\2\1\0\0\0\0\0\0" + numbers)
+    return b"".join(pieces)
+
+
+@given(mutated(added()), st.data())
+@settings(max_examples=EXAMPLES)
+def test_cut_added(data, draw):
+    same("cut_added", data, draw.draw(st.integers(-1, len(data) + 1)))
+    same("cut_added", data, 0)
+
+
 @given(lists_of_bytes, st.integers(-1, 3), st.integers(0, 60), st.data())
 def test_cut_entries(entries, position, missing, draw):
     lengths = [len(entry) for entry in entries]

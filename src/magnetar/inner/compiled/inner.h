@@ -270,6 +270,8 @@ bool entry_is_usual(Reader entry, uint64_t message_count, const Transaction *sai
 PyObject *inner_checksum(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_sends(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_send_receipts(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_add_frames(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_cut_added(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_acks(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_message_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);

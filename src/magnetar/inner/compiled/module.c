@@ -15,6 +15,8 @@ static PyMethodDef functions[] = {
     LOOP(cut_sends),
     LOOP(send_receipts),
     LOOP(cut_acks),
+    LOOP(add_frames),
+    LOOP(cut_added),
     LOOP(message_frames),
     LOOP(look_into),
     LOOP(pack),

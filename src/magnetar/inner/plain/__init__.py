@@ -1,6 +1,7 @@
 """The inner loops as anybody can read them: head by head. They say what the compiled ones do."""
 
 from .acks import cut_acks
+from .adds import add_frames, cut_added
 from .batches import pack, unpack, unpack_as
 from .checksum import checksum
 from .columns import columns
@@ -14,9 +15,11 @@ from .sends import cut_sends
 from .traits import look_into
 
 __all__ = [
+    "add_frames",
     "checksum",
     "columns",
     "cut_acks",
+    "cut_added",
     "cut_entries",
     "cut_records",
     "cut_rows",

@@ -19,15 +19,14 @@ class Acks:
         self._next = [self._first_at(position, 0) for position in range(ensemble_size)]
         self._beyond: list[set[int]] = [set() for _ in range(ensemble_size)]
 
-    def note(self, position: int, entries: list[int]) -> None:
-        """Note entries that a position acknowledged, perhaps not for the first time."""
+    def note(self, position: int, first: int, last: int) -> None:
+        """Note consecutive entries that a position acknowledged, perhaps not for the first time."""
         beyond = self._beyond[position]
-        first, last = entries[0], entries[-1]
-        in_order = first == self._next[position] and last - first == len(entries) - 1
+        in_order = first == self._next[position]
         if in_order and self._size == self._write_quorum and not beyond:
             self._next[position] = last + 1  # As they mostly come.
             return
-        beyond.update(entry for entry in entries if entry >= self._next[position])
+        beyond.update(range(max(first, self._next[position]), last + 1))
         while self._next[position] in beyond:
             beyond.discard(self._next[position])
             self._next[position] = self._first_at(position, self._next[position] + 1)
@@ -44,6 +43,8 @@ class Acks:
     @property
     def confirmed(self) -> int:
         """The last entry that is confirmed; -1: none."""
+        if self._size == self._write_quorum:
+            return sorted(self._next)[-self._ack_quorum] - 1
         return min(map(self._first_missing, range(self._size))) - 1
 
     def _first_missing(self, rest: int) -> int:

@@ -18,6 +18,7 @@ from magnetar.tasks import Tasks
 from . import wire
 from .addresses import Address
 from .connector import Connector
+from .entry_format import Adds
 from .wire import Code, Flag
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,8 @@ T = TypeVar("T")
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ADDS_MAX: Final = 4_000
-"""So many adds are under way to a bookie; it refuses more than 10,000 (maxPendingAddRequests)."""
+"""With so many adds under way to a bookie it is sent no more; it refuses more than 10,000
+(maxPendingAddRequests), and what is sent together may go beyond this."""
 BEHIND_BYTES_MAX: Final = 128 * 1024 * 1024
 """A bookie that leaves more than so many bytes in its socket is given up."""
 
@@ -52,8 +54,8 @@ class BookieError(StorageError):
 class Adder(Protocol):
     """The writer of a ledger."""
 
-    def added(self, bookie_id: str, entries: list[int]) -> None:
-        """Note that a bookie has stored entries."""
+    def added(self, bookie_id: str, first: int, last: int) -> None:
+        """Note that a bookie has stored consecutive entries."""
 
     def add_failed(self, bookie_id: str, error: MagnetarError) -> None:
         """Note that a bookie refused an entry, or that its connection is lost."""
@@ -83,18 +85,17 @@ class Bookie:
         self._transport: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._requests: list[bytes] = []  # Reads, to be sent
-        self._adds: list[bytes] = []  # and adds: two pieces each, those from here on,
-        self._adds_begin = 0
+        self._adds: deque[Adds] = deque()  # and adds,
         self._adding = 0  # of which so many were sent and are not answered.
         self._flushing = False
         self._reads: dict[tuple[int, int], deque[asyncio.Future[bytes]]] = defaultdict(deque)
         self._batches: dict[int, asyncio.Future[list[bytes]]] = {}
         self._next_request = 0
 
-    def add(self, frames: list[bytes]) -> None:
-        """Send adds at the end of this iteration, in the order of the calls: two pieces each."""
+    def add(self, adds: list[Adds]) -> None:
+        """Send adds at the end of this iteration, in the order of the calls."""
         self._will_flush()
-        self._adds += frames
+        self._adds += adds
 
     async def read(
         self,
@@ -153,10 +154,6 @@ class Bookie:
         self._will_flush()
         self._requests.append(request)
 
-    def _forget_adds(self) -> None:
-        self._adds.clear()
-        self._adds_begin = 0
-
     def _will_flush(self) -> None:
         if not self._flushing:
             self._flushing = True
@@ -169,15 +166,10 @@ class Bookie:
                 self._connecting = self._tasks.spawn("connect", self._connect())
             return
         pieces, self._requests = self._requests, []
-        room = ADDS_MAX - self._adding
-        if self._adds and room > 0:
-            begin, end = self._adds_begin, self._adds_begin + 2 * room
-            adds = self._adds[begin:end]
-            self._adding += len(adds) // 2
-            pieces += adds
-            self._adds_begin = end
-            if end >= len(self._adds):
-                self._forget_adds()
+        while self._adds and self._adding < ADDS_MAX:
+            adds = self._adds.popleft()
+            self._adding += adds.entries
+            pieces += adds.pieces
         if pieces:
             self._transport.writelines(pieces)
             if self._transport.get_write_buffer_size() > BEHIND_BYTES_MAX:
@@ -212,7 +204,7 @@ class Bookie:
         """Fail all that was under way."""
         self._transport = None
         self._requests.clear()
-        self._forget_adds()
+        self._adds.clear()
         self._adding = 0
         reads, self._reads = self._reads, defaultdict(deque)
         batches, self._batches = self._batches, {}
@@ -227,13 +219,14 @@ class Bookie:
     def take(self, answers: wire.Answers) -> None:
         """Hand on what arrived: to writers in lists, to readers one by one."""
         self.heard_at = self._now()
-        self._adding -= sum(map(len, answers.added.values())) + len(answers.failed)
+        self._adding -= sum(last - first + 1 for _, first, last in answers.added)
+        self._adding -= len(answers.failed)
         if self._adds:
             self._will_flush()
-        for ledger_id, entries in answers.added.items():
+        for ledger_id, first, last in answers.added:
             adder = self.adders.get(ledger_id)
             if adder is not None:
-                adder.added(self.bookie_id, entries)
+                adder.added(self.bookie_id, first, last)
         for ledger_id, entry_id, code in answers.failed:
             adder = self.adders.get(ledger_id)
             if adder is not None:

@@ -4,17 +4,29 @@ Figures: BookKeeper's DigestManager.
 """
 
 import struct
-from collections.abc import Sequence
-from itertools import count, repeat
+from functools import partial
 from typing import Final, NamedTuple
 
+from magnetar import inner
 from magnetar.errors import CorruptEntry
+from magnetar.inner.plain.adds import ADD, frames_with
+from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE
 
 from .digest import SIZES, digest_of, master_key
 from .ledger_metadata import DigestType
-from .wire import ADD, LAST_ENTRY, Flag
+from .wire import LAST_ENTRY, Flag
+
+TOGETHER_MAX: Final = 1_000
+"""Entries whose adds are one piece of work for a bookie, which takes it whole."""
 
 _HEAD: Final = struct.Struct(">qqqq")  # ledger, entry, last confirmed, bytes up to the entry
+
+
+class Adds(NamedTuple):
+    """The frames that add some consecutive entries, as pieces one behind the other."""
+
+    entries: int
+    pieces: list[bytes]
 
 
 class StoredEntry(NamedTuple):
@@ -35,6 +47,8 @@ class EntryFormat:
         """Bytes of an entry beside its payload."""
         self._ledger_id = ledger_id
         self._digest = digest_of(digest_type, password)
+        usual = digest_type is DigestType.CRC32C
+        self._frames = inner.add_frames if usual else partial(frames_with, self._digest)
 
     def adds(
         self,
@@ -42,23 +56,28 @@ class EntryFormat:
         last_confirmed: int,
         length: int,
         data: list[bytes],
+        checksums: list[int] | None = None,
         *,
         flags: Flag = Flag.NONE,
-        heads: Sequence[bytes] = (),
-    ) -> list[bytes]:
-        """The frames of adds, two pieces for each entry: all that comes before its data, and those.
+        together: int = TOGETHER_MAX,
+    ) -> list[Adds]:
+        """The adds of consecutive entries, so many together.
 
-        ``length`` is that of the ledger before the first of them. A payload is data with what
-        ``heads`` has for them, if it has anything.
+        ``length`` is that of the ledger before the first of them. With ``checksums`` they are
+        messages, and a payload is one's head and its data.
         """
-        word_and_key = (ADD | flags).to_bytes(4, "big") + self.key
-        pieces: list[bytes] = []
-        for entry_id, each, before in zip(count(first), data, heads or repeat(b""), strict=False):
-            length += len(before) + len(each)
-            head = _HEAD.pack(self._ledger_id, entry_id, last_confirmed, length)
-            checked = word_and_key + head + self._digest(head + before, each) + before
-            pieces += ((len(checked) + len(each)).to_bytes(4, "big") + checked, each)
-        return pieces
+        before = (ADD | flags).to_bytes(4, "big") + self.key
+        head_size = 0 if checksums is None else HEAD_SIZE
+        adds = []
+        for at in range(0, len(data), together):
+            some = data[at : at + together]
+            sums = None if checksums is None else checksums[at : at + together]
+            pieces = self._frames(
+                before, self._ledger_id, first + at, last_confirmed, length, some, sums
+            )
+            adds.append(Adds(len(some), pieces))
+            length += sum(map(len, some)) + head_size * len(some)
+        return adds
 
     def check(self, stored: bytes, entry_id: int) -> StoredEntry:
         """Take a stored entry apart. ``LAST_ENTRY`` stands for any. Raises CorruptEntry."""

@@ -203,7 +203,7 @@ class _Recovery:
     ) -> None:
         for entry in entries:
             length = entry.length - len(entry.payload)
-            frames = self._format.adds(
+            adds = self._format.adds(
                 entry.entry_id, last_confirmed, length, [entry.payload], flags=_REWRITE
             )
             for bookie_id in self._metadata.bookies_of(entry.entry_id):
@@ -212,7 +212,7 @@ class _Recovery:
                     bookie = self._context.bookies.get(bookie_id)
                     bookie.adders[self._ledger_id] = self
                     self._joined.add(bookie_id)
-                    bookie.add(frames)
+                    bookie.add(adds)
 
     def _is_confirmed(self, entry_id: int) -> bool:
         stored = self._stored_by[entry_id].intersection(self._metadata.bookies_of(entry_id))
@@ -237,9 +237,9 @@ class _Recovery:
 
     # What bookies tell.
 
-    def added(self, bookie_id: str, entries: list[int]) -> None:
+    def added(self, bookie_id: str, first: int, last: int) -> None:
         """Note that a bookie has stored entries again."""
-        for entry_id in entries:
+        for entry_id in range(first, last + 1):
             if entry_id in self._stored_by:
                 self._stored_by[entry_id].add(bookie_id)
         self._heard.set()

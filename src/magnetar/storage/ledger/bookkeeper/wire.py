@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple
 
+from magnetar import inner
 from magnetar.errors import ConnectionLost, CorruptEntry, MagnetarError
+from magnetar.inner.plain.adds import ADD
 
 LAST_ENTRY: Final = -1
 """As an entry id, the last entry that a bookie has of a ledger."""
@@ -42,7 +44,6 @@ class Code(IntEnum):
 
 
 _VERSION: Final = 2 << 24
-ADD: Final = _VERSION | 1 << 16
 _READ: Final = _VERSION | 2 << 16
 _BATCH_READ: Final = _VERSION | 7 << 16
 _OPCODE: Final = 0xFFFF0000
@@ -82,11 +83,19 @@ class BatchRead(NamedTuple):
     stored: list[bytes]
 
 
+class Added(NamedTuple):
+    """Answers that say that consecutive entries were added."""
+
+    ledger_id: int
+    first: int
+    last: int
+
+
 @dataclass(slots=True)
 class Answers:
     """What arrived from a bookie, in whole frames."""
 
-    added: dict[int, list[int]] = field(default_factory=dict)  # Entry ids, by ledger.
+    added: list[Added] = field(default_factory=list)
     failed: list[tuple[int, int, int]] = field(default_factory=list)  # Ledger, entry, code.
     reads: list[EntryRead] = field(default_factory=list)
     batches: list[BatchRead] = field(default_factory=list)
@@ -100,20 +109,17 @@ def cut_answers(data: bytes) -> tuple[Answers, int]:
     """
     answers = Answers()
     at, end = 0, len(data)
-    while end - at >= _ANSWER.size:
+    while True:
+        ranges, at = inner.cut_added(data, at)
+        answers.added += map(Added._make, zip(*[iter(ranges)] * 3, strict=True))
+        if end - at < _ANSWER.size:
+            break
         size, word, code, ledger_id, entry_id = _ANSWER.unpack_from(data, at)
         if end - at < 4 + size:
             break
         opcode = word & _OPCODE
-        if opcode == ADD:
-            if code == Code.OK:
-                entries = answers.added.get(ledger_id)
-                if entries is None:
-                    answers.added[ledger_id] = [entry_id]
-                else:
-                    entries.append(entry_id)
-            else:
-                answers.failed.append((ledger_id, entry_id, code))
+        if opcode == ADD and code != Code.OK:
+            answers.failed.append((ledger_id, entry_id, code))
         elif opcode == _READ:
             stored = data[at + _ANSWER.size : at + 4 + size]
             answers.reads.append(EntryRead(code, ledger_id, entry_id, stored))

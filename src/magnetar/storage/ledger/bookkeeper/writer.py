@@ -27,14 +27,14 @@ from magnetar.errors import (
     TimedOut,
     WriteFailed,
 )
-from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE, heads, holds_messages
+from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE, holds_messages
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
 from .acks import Acks
 from .bookie import NOT_AUTHORIZED, Bookie, BookieError
 from .context import StoreContext
 from .distribution import write_set
-from .entry_format import EntryFormat
+from .entry_format import TOGETHER_MAX, Adds, EntryFormat
 from .ledger_manager import Stored
 from .ledger_metadata import LedgerMetadata, LedgerState
 from .reader import LedgerEntryReader
@@ -52,7 +52,7 @@ class Run:
     first: int
     last: int
     size: int  # Bytes of the payloads.
-    frames: list[bytes]  # Two pieces for each entry.
+    adds: list[Adds]  # One for each entry, where entries go to different bookies.
     answered: Answered
     appended_at: float
     sent: bool = False
@@ -69,6 +69,7 @@ class BookKeeperWriter:
         self._context = context
         self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
         self._messages = holds_messages(metadata.custom)
+        self._striped = metadata.ensemble_size != metadata.write_quorum
         self._acks = Acks(metadata.ensemble_size, metadata.write_quorum, metadata.ack_quorum)
         self._ensemble: list[Bookie] = [
             self._bookie(bookie_id) for bookie_id in metadata.last_segment.ensemble
@@ -116,13 +117,17 @@ class BookKeeperWriter:
             because = fenced(self._ledger_id, self._closed_because)
             asyncio.get_running_loop().call_soon(answered, -1, because)
             return
-        before = heads(checksums) if self._messages else []
-        frames = self._format.adds(
-            self._next, self._end.last_entry_id, self._length, data, heads=before
+        adds = self._format.adds(
+            self._next,
+            self._end.last_entry_id,
+            self._length,
+            data,
+            checksums if self._messages else None,
+            together=1 if self._striped else TOGETHER_MAX,
         )
-        size = sum(map(len, data)) + HEAD_SIZE * len(before)
+        size = sum(map(len, data)) + (HEAD_SIZE * len(data) if self._messages else 0)
         last = self._next + len(data) - 1
-        run = Run(self._next, last, size, frames, answered, self._context.clock.now())
+        run = Run(self._next, last, size, adds, answered, self._context.clock.now())
         self._next = last + 1
         self._length += size
         self._runs.append(run)
@@ -145,11 +150,11 @@ class BookKeeperWriter:
 
     # What bookies tell.
 
-    def added(self, bookie_id: str, entries: list[int]) -> None:
+    def added(self, bookie_id: str, first: int, last: int) -> None:
         """Note that a bookie has stored entries, and answer what is confirmed by that."""
         for position, bookie in enumerate(self._ensemble):
             if bookie.bookie_id == bookie_id:
-                self._acks.note(position, entries)
+                self._acks.note(position, first, last)
                 if not self._changing:
                     self._confirm()
                 return
@@ -213,17 +218,13 @@ class BookKeeperWriter:
             self._send_to(position, run)
 
     def _send_to(self, position: int, run: Run) -> None:
-        metadata = self._stored.metadata
-        if metadata.ensemble_size == metadata.write_quorum:
-            self._ensemble[position].add(run.frames)
-            return
-        frames = []
-        for entry in range(run.first, run.last + 1):
-            if position in write_set(entry, metadata.ensemble_size, metadata.write_quorum):
-                at = 2 * (entry - run.first)
-                frames += run.frames[at : at + 2]
-        if frames:
-            self._ensemble[position].add(frames)
+        adds, metadata = run.adds, self._stored.metadata
+        if self._striped:
+            sizes = metadata.ensemble_size, metadata.write_quorum
+            numbered = enumerate(run.adds, run.first)
+            adds = [each for entry, each in numbered if position in write_set(entry, *sizes)]
+        if adds:
+            self._ensemble[position].add(adds)
 
     def _confirm(self) -> None:
         confirmed = self._acks.confirmed

@@ -38,7 +38,7 @@ def test_an_entry_is_confirmed_when_enough_have_it_and_all_before_it(size, chanc
         return count - 1
 
     for number, (entry, position) in enumerate(order):
-        acks.note(position, [entry])
+        acks.note(position, entry, entry)
         told.add((entry, position))
         assert min(acks.confirmed, ENTRIES - 1) == expected()
         if number == len(order) // 2:

@@ -12,6 +12,7 @@ from magnetar.storage.ledger.bookkeeper import bookie as bookie_module
 from magnetar.storage.ledger.bookkeeper.addresses import Address
 from magnetar.storage.ledger.bookkeeper.bookie import Bookie
 from magnetar.storage.ledger.bookkeeper.connector import Connector
+from magnetar.storage.ledger.bookkeeper.entry_format import Adds
 
 
 class Failures:
@@ -20,7 +21,7 @@ class Failures:
     def __init__(self):
         self.told = asyncio.Queue()
 
-    def added(self, bookie_id, entries):
+    def added(self, bookie_id, first, last):
         raise AssertionError("nobody answers")
 
     def add_failed(self, bookie_id, error):
@@ -75,7 +76,7 @@ async def test_a_bookie_that_does_not_read_is_given_up(serve):
     bookie = await serve(deaf)
     bookie.adders[1] = failures = Failures()
     with patch.object(bookie_module, "BEHIND_BYTES_MAX", 100_000):
-        bookie.add([b"", bytes(20_000_000)])
+        bookie.add([Adds(1, [bytes(20_000_000)])])
         async with asyncio.timeout(10):
             name, error = await failures.told.get()
     assert (name, type(error)) == ("b", TimedOut)
@@ -91,7 +92,7 @@ async def test_what_is_under_way_fails_with_the_connection_and_the_next_request_
     bookie = await serve(gone)
     bookie.adders[1] = failures = Failures()
     for _ in range(2):
-        bookie.add([b"x", b"y"])
+        bookie.add([Adds(1, [b"x", b"y"])])
         with pytest.raises(ConnectionLost):
             await bookie.read_batch(1, 0, 1, 1, 10)
         async with asyncio.timeout(10):

@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.bookkeeper.digest import SIZES
-from magnetar.storage.ledger.bookkeeper.entry_format import EntryFormat
+from magnetar.storage.ledger.bookkeeper.entry_format import TOGETHER_MAX, EntryFormat
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
 
 ENTRIES = EntryFormat(1, DigestType.CRC32C, b"")
@@ -21,24 +21,41 @@ ENTRIES = EntryFormat(1, DigestType.CRC32C, b"")
 )
 def test_an_entry_has_the_digest_of_its_ledger(kind, expected):
     entries = EntryFormat(1, kind, b"secret")
-    head, payload = entries.adds(0, -1, 0, [b"hello"])
-    assert (head + payload).hex().endswith(expected + b"hello".hex())
-    assert len(head) == 60 + SIZES[kind]
-    stored = (head + payload)[28:]
+    (adds,) = entries.adds(0, -1, 0, [b"hello"])
+    frame = b"".join(adds.pieces)
+    assert frame.hex().endswith(expected + b"hello".hex())
+    assert len(frame) == 60 + SIZES[kind] + 5
+    stored = frame[28:]
     opened = entries.check(stored, 0)
     assert (opened.entry_id, opened.last_confirmed, opened.length) == (0, -1, 5)
     assert opened.payload == b"hello"
 
 
-def test_what_is_put_before_data_is_of_the_payload():
-    pieces = ENTRIES.adds(0, -1, 0, [b"llo", b"!"], heads=[b"he", b"oh"])
-    whole = ENTRIES.adds(0, -1, 0, [b"hello", b"oh!"])
-    assert b"".join(pieces) == b"".join(whole)
-    assert pieces[1::2] == [b"llo", b"!"]
+@pytest.mark.parametrize("kind", DigestType)
+def test_a_message_is_stored_with_its_checksum_before_it(kind):
+    entries = EntryFormat(1, kind, b"secret")
+    (adds,) = entries.adds(0, -1, 0, [b"hello"], [258])
+    opened = entries.check(b"".join(adds.pieces)[28:], 0)
+    assert (opened.length, opened.payload) == (11, b"\x0e\x01\0\0\1\2hello")
+
+
+@pytest.mark.parametrize("checksums", [None, list(range(7))])
+def test_so_many_are_added_together_and_no_more(checksums):
+    data = [b"%d" % number for number in range(7)]
+    (whole,) = ENTRIES.adds(3, -1, 50, data, checksums)
+    parts = ENTRIES.adds(3, -1, 50, data, checksums, together=3)
+    assert [part.entries for part in parts] == [3, 3, 1]
+    assert b"".join(piece for part in parts for piece in part.pieces) == b"".join(whole.pieces)
+
+
+def test_a_bookie_takes_only_so_many_together():
+    parts = ENTRIES.adds(0, -1, 0, [b""] * (2 * TOGETHER_MAX + 1))
+    assert [part.entries for part in parts] == [TOGETHER_MAX, TOGETHER_MAX, 1]
 
 
 def test_an_entry_that_was_changed_is_not_taken():
-    stored = b"".join(ENTRIES.adds(0, -1, 0, [b"hello"]))[28:]
+    (adds,) = ENTRIES.adds(0, -1, 0, [b"hello"])
+    stored = b"".join(adds.pieces)[28:]
     for changed, said in (
         (stored[:-1] + b"x", "fails its digest"),
         (stored[:20], "too few"),

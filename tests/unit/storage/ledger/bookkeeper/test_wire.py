@@ -23,7 +23,8 @@ def answer(opcode, code, ledger_id, entry_id, rest=b""):
 
 
 def test_requests_are_the_bytes_that_bookies_expect():
-    assert b"".join(ENTRIES.adds(0, -1, 0, [b"hello"])).hex() == ADD
+    (adds,) = ENTRIES.adds(0, -1, 0, [b"hello"])
+    assert b"".join(adds.pieces).hex() == ADD
     fenced = wire.read_frame(1, wire.LAST_ENTRY, wire.Flag.FENCE, KEY)
     assert fenced.hex() == "00000028020200010000000000000001ffffffffffffffff" + KEY.hex()
     batch = wire.batch_read_frame(1, 0, 7, 100, 1024 * 1024)
@@ -39,7 +40,7 @@ def test_answers_are_cut_whatever_arrives_of_them():
         answers, end = wire.cut_answers(data[:size])
         assert end <= size
         assert data[end:].startswith(b"\0\0\0") or end == len(data)
-    assert answers.added == {5: [1], 6: [0]}
+    assert answers.added == [(5, 1, 1), (6, 0, 0)]
     assert answers.failed == [(5, 2, 104)]
     assert answers.reads == [(0, 5, 9, b"e")]
     assert answers.batches == [(0, 3, [b"xy"])]
