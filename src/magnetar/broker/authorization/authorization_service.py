@@ -4,6 +4,8 @@ Everything it reads is in a cache that a watch keeps true, so that an answer cos
 and a change holds from the next question on.
 """
 
+from typing import Final
+
 from magnetar.auth.access import Access
 from magnetar.auth.authorization import AuthorizationRules, Grants, Principal
 from magnetar.broker.resources import Resources
@@ -11,6 +13,9 @@ from magnetar.broker.session import Session
 from magnetar.errors import NotAuthorized, TenantNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_values import AuthPolicies
+from magnetar.model.system_topics import is_change_events
+
+_OF_MESSAGES: Final = (Access.PRODUCE, Access.CONSUME)
 
 
 class AuthorizationService:
@@ -46,6 +51,8 @@ class AuthorizationService:
         info = await self._resources.tenant(tenant) if tenant else None
         if info is None:
             raise TenantNotFound("Tenant does not exist")
+        if topic is not None and access in _OF_MESSAGES and is_change_events(topic):
+            return False  # Its messages are policies, of which only a superuser may set some.
         stored = None if namespace is None else await self._resources.namespace(namespace)
         policies = None if stored is None else stored.policies
         grants = Grants(

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from magnetar.broker.cluster.publishing import publish
+from magnetar.broker.cluster.publishing import publish_to
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.topics.topic import StoredTopic, storing
@@ -25,6 +25,7 @@ from magnetar.errors import (
     SchemaNotFound,
     TopicNotFound,
     UndecodableValue,
+    UnexpectedCommand,
 )
 from magnetar.message import metadata as message_metadata
 from magnetar.message.entry import split
@@ -134,18 +135,15 @@ class EventLogs:
         appended. Raises NotOwner where the topic is not served here, InvalidValue, and what the
         stores raise.
         """
-        try:
-            topic = await self._topics.get(name, create=False)
-        except TopicNotFound:
-            topic = await self._topics.create(name)
-        view = await self._view(storing(topic))
+        view = await self._opened(name)
         while (busy := view.writing.get(key)) is not None:
             await asyncio.wait([busy])
+            view = await self._opened(name)  # It may have been closed meanwhile.
         if view.position_of(key) != instead_of:
             return False
         written = view.writing[key] = asyncio.get_running_loop().create_future()
         try:
-            await self._append(name, view, key, policies)
+            await self._append(view, key, policies)
             await self._view(view.topic)
         finally:
             del view.writing[key]
@@ -158,17 +156,24 @@ class EventLogs:
             self._views.pop(topic, None)
             await self._metadata.delete(paths.change_events(topic))
 
-    async def _append(
-        self, name: TopicName, view: _View, key: EventKey, policies: Json | None
-    ) -> None:
+    async def _opened(self, name: TopicName) -> _View:
+        """What is in a topic, which is made if it is not there."""
+        try:
+            topic = await self._topics.get(name, create=False)
+        except TopicNotFound:
+            topic = await self._topics.create(name)
+        return await self._view(storing(topic))
+
+    async def _append(self, view: _View, key: EventKey, policies: Json | None) -> None:
+        """Append to the topic as it was opened: where it was closed since, that is refused."""
         before = view.events.get(key)
         used = None if before is None else before.schema_version
         payload, version = b"", used
         if policies is not None:
-            payload, version = await self._encoded(name, key, policies, used)
+            payload, version = await self._encoded(view.topic.name, key, policies, used)
         message = EventMessage(key, payload, self._cluster)
         sent = [(message, version_bytes(version) or None)]
-        (outcome,) = await publish(self._topics, self._clock, name, sent, create=False)
+        (outcome,) = await publish_to(view.topic, self._clock, sent)
         if isinstance(outcome, MagnetarError):
             raise outcome
         assert outcome is not None, "nothing in this topic is a duplicate"
@@ -215,7 +220,7 @@ class EventLogs:
         async for key, (position, entry) in in_turns(newest.items()):
             try:
                 view.events[key] = await self._event(view.topic.name, key, position, entry)
-            except UndecodableValue as error:
+            except (UndecodableValue, UnexpectedCommand) as error:
                 _log_unreadable(view, position, error)
         if view.events:
             await self._tell(view.topic.name, end)

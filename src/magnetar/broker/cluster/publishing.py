@@ -48,13 +48,28 @@ async def publish(
     name: str | None = None,
     create: bool = True,
 ) -> list[Outcome]:
-    """Publish messages, each with its schema's version, to a topic of this broker as one producer.
+    """Publish messages to a topic of this broker as ``publish_to`` does.
 
-    It waits until all are durable or refused, and says what became of each, in their order. Raises
-    NotOwner for a topic of another broker, and what attaching the producer raises.
+    Raises NotOwner for a topic of another broker.
     """
     await topics.serve(topic)
-    publisher = await Publisher.attach(await topics.get(topic, create=create), clock, name=name)
+    opened = await topics.get(topic, create=create)
+    return await publish_to(opened, clock, messages, name=name)
+
+
+async def publish_to(
+    topic: Topic,
+    clock: Clock,
+    messages: Sequence[tuple[Sendable, bytes | None]],
+    *,
+    name: str | None = None,
+) -> list[Outcome]:
+    """Publish messages, each with its schema's version, to a topic that is open, as one producer.
+
+    It waits until all are durable or refused, and says what became of each, in their order. Raises
+    what attaching the producer raises.
+    """
+    publisher = await Publisher.attach(topic, clock, name=name)
     try:
         now_ms = clock.wall_ms()
         sequences = [publisher.next_sequence_id(each.sequence_id) for each, _ in messages]

@@ -10,6 +10,7 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.policy_values import SubscriptionAuthMode
 from magnetar.model.records import TenantInfo
+from magnetar.model.system_topics import change_events
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
@@ -44,6 +45,16 @@ async def test_a_change_holds_from_the_next_question_on(resources, service):
     await resources.update_tenant("acme", TenantInfo(["bob"], ["standalone"]))
     assert await service.allows(BOB, Access.TENANT_ADMIN, tenant="acme")
     assert not await service.allows(BOSS, Access.TENANT_ADMIN, tenant="acme")
+
+
+@pytest.mark.parametrize("access", [Access.PRODUCE, Access.CONSUME])
+async def test_policies_of_topics_are_read_and_written_as_messages_by_superusers_alone(
+    service, access
+):
+    for name in (change_events(ORDERS.namespace), change_events(ORDERS.namespace).partition(1)):
+        assert await service.allows(ROOT, access, topic=name)
+        assert not await service.allows(BOSS, access, topic=name)
+    assert await service.allows(BOSS, access, topic=ORDERS)
 
 
 async def test_a_namespace_that_is_missing_grants_nothing(service):
