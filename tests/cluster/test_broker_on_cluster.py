@@ -111,7 +111,22 @@ def test_operators_say_where_bookies_stand(cluster, settings, tmp_path):
         assert said("bookies", "racks-placement").count("/r1") == 2
         client = pulsar.Client(broker.service_url, operation_timeout_seconds=30)
         client.create_producer(TOPIC).send(b"on two racks")
+        said("bookies", "set-bookie-rack", "-b", ids[0], "-r", "/r1", "-g", "ours")
+        said("bookies", "set-bookie-rack", "-b", ids[2], "-r", "/r2", "-g", "ours")
+        preferred = ("--primary-group", "ours")
+        assert "effect" not in said(
+            "namespaces", "set-bookie-affinity-group", "public/default", *preferred
+        )
+        ledgers = {
+            client.create_producer(f"{TOPIC}{number}").send(b"at ours").ledger_id()
+            for number in range(3)
+        }
         client.close()
+    for ledger_id in ledgers:
+        kept = cluster.shell("ledgermetadata", "-ledgerid", str(ledger_id))
+        assert ids[0] in kept
+        assert ids[2] in kept
+        assert ids[1] not in kept
 
 
 def test_the_doctor_looks_at_the_cluster(settings, tmp_path):

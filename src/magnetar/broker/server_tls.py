@@ -3,6 +3,7 @@
 import logging
 import re
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -210,21 +211,31 @@ class Expiry(NamedTuple):
 
 
 def expiries(settings: TlsSettings) -> list[Expiry]:
-    """Of the files that can be read: what others see of the rest is said where they are used.
+    """Those of a broker's own TLS."""
+    shown = {
+        "tlsCertificateFilePath": settings.certificate,
+        "brokerClientCertificateFilePath": settings.client_certificate,
+    }
+    trusted = {
+        "tlsTrustCertsFilePath": settings.trust,
+        "brokerClientTrustCertsFilePath": settings.client_trust,
+    }
+    return expiries_of(shown, trusted)
 
-    A chain ends with the first of its certificates, and what is trusted with the last.
+
+def expiries_of(
+    shown: Mapping[str, Path | None], trusted: Mapping[str, Path | None]
+) -> list[Expiry]:
+    """Of the files, by setting, that can be read: what others see of the rest is said elsewhere.
+
+    What is shown ends with the first of its certificates, and what is trusted with the last.
     """
-    wanted = (
-        ("tlsCertificateFilePath", settings.certificate, min),
-        ("tlsTrustCertsFilePath", settings.trust, max),
-        ("brokerClientCertificateFilePath", settings.client_certificate, min),
-        ("brokerClientTrustCertsFilePath", settings.client_trust, max),
-    )
     found = []
-    for setting, file, which in wanted:
-        if file is not None:
-            with suppress(OSError, ValueError):
-                found.append(Expiry(setting, file, which(ends(file.read_bytes()))))
+    for files, which in ((shown, min), (trusted, max)):
+        for setting, file in files.items():
+            if file is not None:
+                with suppress(OSError, ValueError):
+                    found.append(Expiry(setting, file, which(ends(file.read_bytes()))))
     return found
 
 

@@ -15,31 +15,29 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!magnetar/proto/BookKeeperV3.proto\x12\x16magnetar.bookkeeper.v3\"\xfa\x01\n\x07Request\x12.\n\x06header\x18\x01 \x02(\x0b\x32\x1e.magnetar.bookkeeper.v3.Header\x12\x38\n\x0b\x61uthRequest\x18\x66 \x01(\x0b\x32#.magnetar.bookkeeper.v3.AuthMessage\x12J\n\x14getBookieInfoRequest\x18i \x01(\x0b\x32,.magnetar.bookkeeper.v3.GetBookieInfoRequest\x12\x39\n\x0fstartTLSRequest\x18j \x01(\x0b\x32 .magnetar.bookkeeper.v3.StartTls\"\x8f\x02\n\x08Response\x12.\n\x06header\x18\x01 \x02(\x0b\x32\x1e.magnetar.bookkeeper.v3.Header\x12\x0e\n\x06status\x18\x02 \x02(\x05\x12\x39\n\x0c\x61uthResponse\x18\x66 \x01(\x0b\x32#.magnetar.bookkeeper.v3.AuthMessage\x12L\n\x15getBookieInfoResponse\x18i \x01(\x0b\x32-.magnetar.bookkeeper.v3.GetBookieInfoResponse\x12:\n\x10startTLSResponse\x18j \x01(\x0b\x32 .magnetar.bookkeeper.v3.StartTls\"\x7f\n\x06Header\x12\x30\n\x07version\x18\x01 \x02(\x0e\x32\x1f.magnetar.bookkeeper.v3.Version\x12\x34\n\toperation\x18\x02 \x02(\x0e\x32!.magnetar.bookkeeper.v3.Operation\x12\r\n\x05txnId\x18\x03 \x02(\x04\"\n\n\x08StartTls\"6\n\x0b\x41uthMessage\x12\x16\n\x0e\x61uthPluginName\x18\x01 \x02(\t\x12\x0f\n\x07payload\x18\x02 \x02(\x0c\")\n\x14GetBookieInfoRequest\x12\x11\n\trequested\x18\x01 \x01(\x03\"Y\n\x15GetBookieInfoResponse\x12\x0e\n\x06status\x18\x01 \x02(\x05\x12\x19\n\x11totalDiskCapacity\x18\x02 \x01(\x03\x12\x15\n\rfreeDiskSpace\x18\x03 \x01(\x03*\x14\n\x07Version\x12\t\n\x05THREE\x10\x03*9\n\tOperation\x12\x08\n\x04\x41UTH\x10\x05\x12\x13\n\x0fGET_BOOKIE_INFO\x10\x08\x12\r\n\tSTART_TLS\x10\t*E\n\x06Status\x12\x07\n\x03\x45OK\x10\x00\x12\x0c\n\x07\x45\x42\x41\x44REQ\x10\x94\x03\x12\x08\n\x03\x45IO\x10\xf5\x03\x12\x08\n\x03\x45UA\x10\xf6\x03\x12\x10\n\x0b\x45\x42\x41\x44VERSION\x10\xf7\x03')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!magnetar/proto/BookKeeperV3.proto\x12\x16magnetar.bookkeeper.v3\"\xc0\x01\n\x07Request\x12.\n\x06header\x18\x01 \x02(\x0b\x32\x1e.magnetar.bookkeeper.v3.Header\x12J\n\x14getBookieInfoRequest\x18i \x01(\x0b\x32,.magnetar.bookkeeper.v3.GetBookieInfoRequest\x12\x39\n\x0fstartTLSRequest\x18j \x01(\x0b\x32 .magnetar.bookkeeper.v3.StartTls\"\xd4\x01\n\x08Response\x12.\n\x06header\x18\x01 \x02(\x0b\x32\x1e.magnetar.bookkeeper.v3.Header\x12\x0e\n\x06status\x18\x02 \x02(\x05\x12L\n\x15getBookieInfoResponse\x18i \x01(\x0b\x32-.magnetar.bookkeeper.v3.GetBookieInfoResponse\x12:\n\x10startTLSResponse\x18j \x01(\x0b\x32 .magnetar.bookkeeper.v3.StartTls\"\x7f\n\x06Header\x12\x30\n\x07version\x18\x01 \x02(\x0e\x32\x1f.magnetar.bookkeeper.v3.Version\x12\x34\n\toperation\x18\x02 \x02(\x0e\x32!.magnetar.bookkeeper.v3.Operation\x12\r\n\x05txnId\x18\x03 \x02(\x04\"\n\n\x08StartTls\")\n\x14GetBookieInfoRequest\x12\x11\n\trequested\x18\x01 \x01(\x03\"Y\n\x15GetBookieInfoResponse\x12\x0e\n\x06status\x18\x01 \x02(\x05\x12\x19\n\x11totalDiskCapacity\x18\x02 \x01(\x03\x12\x15\n\rfreeDiskSpace\x18\x03 \x01(\x03*\x14\n\x07Version\x12\t\n\x05THREE\x10\x03*/\n\tOperation\x12\x13\n\x0fGET_BOOKIE_INFO\x10\x08\x12\r\n\tSTART_TLS\x10\t*E\n\x06Status\x12\x07\n\x03\x45OK\x10\x00\x12\x0c\n\x07\x45\x42\x41\x44REQ\x10\x94\x03\x12\x08\n\x03\x45IO\x10\xf5\x03\x12\x08\n\x03\x45UA\x10\xf6\x03\x12\x10\n\x0b\x45\x42\x41\x44VERSION\x10\xf7\x03')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'magnetar.proto.BookKeeperV3_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VERSION']._serialized_start=919
-  _globals['_VERSION']._serialized_end=939
-  _globals['_OPERATION']._serialized_start=941
-  _globals['_OPERATION']._serialized_end=998
-  _globals['_STATUS']._serialized_start=1000
-  _globals['_STATUS']._serialized_end=1069
+  _globals['_VERSION']._serialized_start=746
+  _globals['_VERSION']._serialized_end=766
+  _globals['_OPERATION']._serialized_start=768
+  _globals['_OPERATION']._serialized_end=815
+  _globals['_STATUS']._serialized_start=817
+  _globals['_STATUS']._serialized_end=886
   _globals['_REQUEST']._serialized_start=62
-  _globals['_REQUEST']._serialized_end=312
-  _globals['_RESPONSE']._serialized_start=315
-  _globals['_RESPONSE']._serialized_end=586
-  _globals['_HEADER']._serialized_start=588
-  _globals['_HEADER']._serialized_end=715
-  _globals['_STARTTLS']._serialized_start=717
-  _globals['_STARTTLS']._serialized_end=727
-  _globals['_AUTHMESSAGE']._serialized_start=729
-  _globals['_AUTHMESSAGE']._serialized_end=783
-  _globals['_GETBOOKIEINFOREQUEST']._serialized_start=785
-  _globals['_GETBOOKIEINFOREQUEST']._serialized_end=826
-  _globals['_GETBOOKIEINFORESPONSE']._serialized_start=828
-  _globals['_GETBOOKIEINFORESPONSE']._serialized_end=917
+  _globals['_REQUEST']._serialized_end=254
+  _globals['_RESPONSE']._serialized_start=257
+  _globals['_RESPONSE']._serialized_end=469
+  _globals['_HEADER']._serialized_start=471
+  _globals['_HEADER']._serialized_end=598
+  _globals['_STARTTLS']._serialized_start=600
+  _globals['_STARTTLS']._serialized_end=610
+  _globals['_GETBOOKIEINFOREQUEST']._serialized_start=612
+  _globals['_GETBOOKIEINFOREQUEST']._serialized_end=653
+  _globals['_GETBOOKIEINFORESPONSE']._serialized_start=655
+  _globals['_GETBOOKIEINFORESPONSE']._serialized_end=744
 # @@protoc_insertion_point(module_scope)

@@ -12,7 +12,6 @@ class Version(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 
 class Operation(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
-    AUTH: _ClassVar[Operation]
     GET_BOOKIE_INFO: _ClassVar[Operation]
     START_TLS: _ClassVar[Operation]
 
@@ -24,7 +23,6 @@ class Status(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     EUA: _ClassVar[Status]
     EBADVERSION: _ClassVar[Status]
 THREE: Version
-AUTH: Operation
 GET_BOOKIE_INFO: Operation
 START_TLS: Operation
 EOK: Status
@@ -34,30 +32,26 @@ EUA: Status
 EBADVERSION: Status
 
 class Request(_message.Message):
-    __slots__ = ("header", "authRequest", "getBookieInfoRequest", "startTLSRequest")
+    __slots__ = ("header", "getBookieInfoRequest", "startTLSRequest")
     HEADER_FIELD_NUMBER: _ClassVar[int]
-    AUTHREQUEST_FIELD_NUMBER: _ClassVar[int]
     GETBOOKIEINFOREQUEST_FIELD_NUMBER: _ClassVar[int]
     STARTTLSREQUEST_FIELD_NUMBER: _ClassVar[int]
     header: Header
-    authRequest: AuthMessage
     getBookieInfoRequest: GetBookieInfoRequest
     startTLSRequest: StartTls
-    def __init__(self, header: _Optional[_Union[Header, _Mapping[str, object]]] = ..., authRequest: _Optional[_Union[AuthMessage, _Mapping[str, object]]] = ..., getBookieInfoRequest: _Optional[_Union[GetBookieInfoRequest, _Mapping[str, object]]] = ..., startTLSRequest: _Optional[_Union[StartTls, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, header: _Optional[_Union[Header, _Mapping[str, object]]] = ..., getBookieInfoRequest: _Optional[_Union[GetBookieInfoRequest, _Mapping[str, object]]] = ..., startTLSRequest: _Optional[_Union[StartTls, _Mapping[str, object]]] = ...) -> None: ...
 
 class Response(_message.Message):
-    __slots__ = ("header", "status", "authResponse", "getBookieInfoResponse", "startTLSResponse")
+    __slots__ = ("header", "status", "getBookieInfoResponse", "startTLSResponse")
     HEADER_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    AUTHRESPONSE_FIELD_NUMBER: _ClassVar[int]
     GETBOOKIEINFORESPONSE_FIELD_NUMBER: _ClassVar[int]
     STARTTLSRESPONSE_FIELD_NUMBER: _ClassVar[int]
     header: Header
     status: int
-    authResponse: AuthMessage
     getBookieInfoResponse: GetBookieInfoResponse
     startTLSResponse: StartTls
-    def __init__(self, header: _Optional[_Union[Header, _Mapping[str, object]]] = ..., status: _Optional[int] = ..., authResponse: _Optional[_Union[AuthMessage, _Mapping[str, object]]] = ..., getBookieInfoResponse: _Optional[_Union[GetBookieInfoResponse, _Mapping[str, object]]] = ..., startTLSResponse: _Optional[_Union[StartTls, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, header: _Optional[_Union[Header, _Mapping[str, object]]] = ..., status: _Optional[int] = ..., getBookieInfoResponse: _Optional[_Union[GetBookieInfoResponse, _Mapping[str, object]]] = ..., startTLSResponse: _Optional[_Union[StartTls, _Mapping[str, object]]] = ...) -> None: ...
 
 class Header(_message.Message):
     __slots__ = ("version", "operation", "txnId")
@@ -72,14 +66,6 @@ class Header(_message.Message):
 class StartTls(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
-
-class AuthMessage(_message.Message):
-    __slots__ = ("authPluginName", "payload")
-    AUTHPLUGINNAME_FIELD_NUMBER: _ClassVar[int]
-    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
-    authPluginName: str
-    payload: bytes
-    def __init__(self, authPluginName: _Optional[str] = ..., payload: _Optional[bytes] = ...) -> None: ...
 
 class GetBookieInfoRequest(_message.Message):
     __slots__ = ("requested",)

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Final
 
 from magnetar.broker.config import Config
-from magnetar.broker.server_tls import expiries
+from magnetar.broker.server_tls import Expiry, expiries, expiries_of
 from magnetar.broker.settings.others import Status
 from magnetar.client.admin_api import AdminApi
 from magnetar.clock import SystemClock
@@ -53,12 +53,9 @@ def _warned(text: str) -> Finding:
 
 def certificates(config: Config) -> list[Finding]:
     """Which of those that TLS needs ended, or end soon."""
-    tls = config.tls
-    if not (tls.on or tls.client):
-        return []
     now_ms = SystemClock().wall_ms()
     found = []
-    for one in expiries(tls):
+    for one in _expiries(config):
         said = one.warning(now_ms)
         remedy = "renew it: the broker reads the file again by itself (docs/security.md)"
         if not said:
@@ -67,6 +64,22 @@ def certificates(config: Config) -> list[Finding]:
             found.append(wrong("certificate", said, remedy))
         else:
             found.append(note("certificate", said, remedy))
+    return found
+
+
+def _expiries(config: Config) -> list[Expiry]:
+    tls, bookies, zookeeper = config.tls, config.bookie_tls, config.metadata
+    found = expiries(tls) if tls.on or tls.client else []
+    if bookies.on:
+        found += expiries_of(
+            {"bookkeeperTLSCertificateFilePath": bookies.certificate},
+            {"bookkeeperTLSTrustCertsFilePath": bookies.trust},
+        )
+    if zookeeper.tls:
+        found += expiries_of(
+            {"zookeeperTlsCertificateFilePath": zookeeper.tls_certificate},
+            {"zookeeperTlsTrustCertsFilePath": zookeeper.tls_trust_certs},
+        )
     return found
 
 

@@ -1,11 +1,14 @@
 import os
 import socket
+from datetime import timedelta
+
+from support.certificates import Authority
 
 from magnetar.broker.config import Config
 from magnetar.client.admin_api import AdminApi
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.testing.processes import BrokerProcess, free_port
-from magnetar.tools.doctor.broker import configuration, data_folder, ports, running
+from magnetar.tools.doctor.broker import certificates, configuration, data_folder, ports, running
 from magnetar.tools.doctor.finding import Verdict
 
 
@@ -82,3 +85,26 @@ def test_a_broker_that_runs():
     away = running(AdminApi(f"http://127.0.0.1:{free_port()}"))
     assert away.verdict is Verdict.OK
     assert away.said.startswith("none")
+
+
+def test_certificates_for_bookies_and_zookeeper_are_looked_at_where_they_are_used(tmp_path):
+    certificate, key = Authority(tmp_path).issue("broker", lasts=timedelta(days=9))
+    given = {
+        "metadataStoreUrl": "zk:one:2181",
+        **{
+            f"zookeeperTls{what}": certificate
+            for what in ("TrustCertsFilePath", "CertificateFilePath")
+        },
+        "zookeeperTlsKeyFilePath": key,
+        "bookkeeperTLSTrustCertsFilePath": certificate,
+        "bookkeeperTLSClientAuthentication": "false",
+    }
+    used = {"zookeeperTlsEnabled": "true", "bookkeeperTLSClientAuthentication": "true"}
+    assert certificates(Config.read(flags=given)) == []
+    found = certificates(Config.read(flags=given | used))
+    assert {each.said.partition("=")[0] for each in found} == {
+        "bookkeeperTLSTrustCertsFilePath",
+        "zookeeperTlsCertificateFilePath",
+        "zookeeperTlsTrustCertsFilePath",
+    }
+    assert {each.verdict for each in found} == {Verdict.NOTE}

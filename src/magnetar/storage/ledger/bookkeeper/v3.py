@@ -9,14 +9,10 @@ from google.protobuf.message import DecodeError
 
 from magnetar.errors import CorruptEntry
 from magnetar.proto.BookKeeperV3_pb2 import (
-    AUTH,
-    EBADREQ,
     EOK,
-    EUA,
     GET_BOOKIE_INFO,
     START_TLS,
     THREE,
-    AuthMessage,
     GetBookieInfoRequest,
     Header,
     Operation,
@@ -36,8 +32,6 @@ class Refused(Exception):
 
     def __init__(self, status: int) -> None:
         super().__init__(Status.Name(status) if status in Status.values() else f"status {status}")
-        self.unauthorized = status == EUA
-        self.unknown = status == EBADREQ
 
 
 class Space(NamedTuple):
@@ -50,12 +44,6 @@ class Space(NamedTuple):
 def start_tls_frame() -> bytes:
     """Asks for TLS on this connection."""
     return _frame(Request(header=_header(START_TLS), startTLSRequest=StartTls()))
-
-
-def auth_frame(plugin: str, payload: bytes) -> bytes:
-    """One step of an authentication."""
-    message = AuthMessage(authPluginName=plugin, payload=payload)
-    return _frame(Request(header=_header(AUTH), authRequest=message))
 
 
 def space_frame() -> bytes:
@@ -77,12 +65,6 @@ def frame_end(data: bytes) -> int | None:
 def check_started(frame: bytes) -> None:
     """Take the answer to ``start_tls_frame``. Raises Refused, CorruptEntry."""
     _answer(frame)
-
-
-def next_step(frame: bytes) -> tuple[str, bytes]:
-    """The plugin of a bookie, and its next step. Raises Refused, CorruptEntry."""
-    message = _answer(frame).authResponse
-    return message.authPluginName, message.payload
 
 
 def space_of(frame: bytes) -> Space:

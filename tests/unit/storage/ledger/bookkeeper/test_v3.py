@@ -17,15 +17,10 @@ def answer(operation, rest=b"", status=b"\x10\x00"):
 def test_what_is_asked():
     assert v3.start_tls_frame() == frame(bytes.fromhex("0a06080310091801d20600"))
     assert v3.space_frame() == frame(bytes.fromhex("0a06080310081801ca06020803"))
-    assert v3.auth_frame("sasl", b"x") == frame(
-        bytes.fromhex("0a06080310051801b206090a047361736c120178")
-    )
 
 
 def test_what_is_answered():
     v3.check_started(answer(9))
-    auth = bytes.fromhex("b206090a047361736c120178")
-    assert v3.next_step(answer(5, auth)) == ("sasl", b"x")
     space = bytes.fromhex("ca060c080010808080808001188008")
     assert v3.space_of(answer(8, space)) == (2**35, 1024)
 
