@@ -5,6 +5,7 @@ import json
 from contextlib import ExitStack, suppress
 from functools import partial
 from operator import eq
+from random import Random
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -16,8 +17,10 @@ from support.elsewhere import until_elsewhere, wait_until
 
 from magnetar import Client
 from magnetar.broker.change_events.definition import EVENT_SCHEMA
-from magnetar.broker.change_events.event import EventKey
-from magnetar.broker.change_events.event_value import decode
+from magnetar.broker.change_events.event import EventKey, EventMessage
+from magnetar.broker.change_events.event_value import decode, encode
+from magnetar.broker.cluster.publishing import publish_to
+from magnetar.clock import SystemClock
 from magnetar.errors import NotOwner, NotReady, TopicClosed
 from magnetar.message.entry import split
 from magnetar.model.names import NamespaceName, TopicName
@@ -164,6 +167,28 @@ async def test_they_stay_when_their_topic_is_compacted_and_moves():
         for broker in pair.brokers:
             assert await asked(broker, "GET", f"{PATH}/maxProducers") == 8
             assert await asked(broker, "GET", f"{PATH}/maxConsumers") == 7
+
+
+async def test_what_was_appended_and_not_told_is_told_by_the_next_owner():
+    """As where a broker dies in between."""
+    async with brokers() as pair:
+        await asked(pair.brokers[0], "PUT", PATH)
+        await asked(pair.brokers[0], "POST", f"{PATH}/maxProducers", 5)
+        for broker in pair.brokers:
+            assert await asked(broker, "GET", f"{PATH}/maxProducers") == 5
+        owner, other = owner_of(pair, EVENTS)
+        events = owner.broker.registry.loaded[EVENTS]
+        policies = {"maxProducerPerTopic": 6}
+        message = EventMessage(HERE, encode(EVENT_SCHEMA, HERE, policies, "standalone"), "")
+        await publish_to(events, SystemClock(), [(message, b"\0" * 8)])
+        assert await asked(other, "GET", f"{PATH}/maxProducers") == 5
+        bundle = await owner.broker.registry._resources.bundle(EVENTS)
+        await owner.broker.registry.unload_bundle(bundle, other.broker.address)
+        await events_of(owner)
+        topic = owner_of(pair, TOPIC)[0].broker.registry.loaded[TOPIC]
+        await until_elsewhere(partial(limits_producers, topic, 6), "not applied")
+        for broker in pair.brokers:
+            assert await asked(broker, "GET", f"{PATH}/maxProducers") == 6
 
 
 async def test_a_topic_that_is_deleted_has_none_when_it_is_made_again():
@@ -337,6 +362,55 @@ async def test_a_bundle_is_unloaded_while_a_topic_in_it_waits_for_its_policies()
             await registry.serve(topic)
             opened = await asyncio.wait_for(registry.get(topic, create=False), 5)
             assert opened.policies.producers_per_topic_max == 5
+
+
+async def test_changes_hold_while_bundles_move():
+    random, names = Random(7), "abcdef"
+    async with brokers() as pair:
+        for name in names:
+            await asked(pair.brokers[0], "PUT", f"persistent/public/default/{name}")
+        moving = asyncio.ensure_future(keep_moving(pair, random))
+
+        async def change(name):
+            for number in range(1, 21):
+                path = f"persistent/public/default/{name}/maxProducers"
+                await again(random.choice(pair.brokers), "POST", path, number)
+                path = f"persistent/public/default/{name}/maxConsumers?isGlobal=true"
+                await again(random.choice(pair.brokers), "POST", path, number)
+
+        await asyncio.gather(*map(change, names))
+        moving.cancel()
+        with suppress(asyncio.CancelledError):
+            await moving
+        assert pair.moves
+        for name in names:
+            for broker in pair.brokers:
+                path = f"persistent/public/default/{name}"
+                assert await asked(broker, "GET", f"{path}/maxProducers") == 20
+                assert await asked(broker, "GET", f"{path}/maxConsumers?isGlobal=true") == 20
+                client = Client(broker.service_url)
+                async with client:
+                    await client.create_producer(path.replace("/", "://", 1))
+        for registry in pair.registries:
+            for name, topic in registry.loaded.items():
+                if name != EVENTS:
+                    await until_elsewhere(partial(limits_producers, topic, 20), "not applied")
+
+
+async def again(broker, method, path, value):
+    """Ask until it is answered; what moves just now is said to be not ready."""
+    while True:
+        try:
+            return await asked(broker, method, path, value)
+        except HTTPError as error:
+            if error.code != 503:
+                raise
+
+
+async def keep_moving(pair, random):
+    while True:
+        await pair.move_one(random)
+        await asyncio.sleep(0.02)
 
 
 async def test_who_serves_the_events_may_go():
