@@ -30,15 +30,20 @@ STOP_TIMEOUT_S: Final = 30
 _JARS_MIN: Final = 40
 _POM: Final = Path(__file__).parent / "bookkeeper" / "pom.xml"
 _NAME: Final = f"bookkeeper-{VERSION}"
-_JVM: Final = [
-    *("-Xms64m", "-Xmx192m", "-XX:MaxDirectMemorySize=192m", "-XX:+UseSerialGC"),
-    "-XX:TieredStopAtLevel=1",
+_OPENED: Final = [
     "-Dio.netty.tryReflectionSetAccessible=true",
     *(
         f"--add-opens=java.base/{package}=ALL-UNNAMED"
         for package in ("java.nio", "jdk.internal.misc")
     ),
 ]
+_JVM: Final = [
+    *("-Xms64m", "-Xmx192m", "-XX:MaxDirectMemorySize=192m", "-XX:+UseSerialGC"),
+    "-XX:TieredStopAtLevel=1",
+    *_OPENED,
+]
+SHIPPED_JVM: Final = ["-Xms512m", "-Xmx512m", "-XX:MaxDirectMemorySize=1g", *_OPENED]
+"""Of a bookie that is measured: its own collector and compilers, and less memory than 2 GB."""
 _BOOKIE: Final = {
     "advertisedAddress": "127.0.0.1",
     "allowLoopback": "true",
@@ -64,6 +69,29 @@ _BOOKIE: Final = {
     "numHighPriorityWorkerThreads": "2",
     "serverNumIOThreads": "2",
 }
+SHIPPED: Final = {
+    "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
+    "numAddWorkerThreads": "0",
+    "numReadWorkerThreads": "8",
+    "numHighPriorityWorkerThreads": "8",
+    "numJournalCallbackThreads": "8",
+    "serverNumIOThreads": "4",  # By default, two for each processor.
+    "journalFormatVersionToWrite": "5",
+    "fileInfoFormatVersionToWrite": "0",
+    "journalMaxGroupWaitMSec": "1",
+    "journalFlushWhenQueueEmpty": "false",
+    "journalBufferedWritesThreshold": "524288",
+    "journalMaxSizeMB": "512",  # 2048 there, of which five are kept: the disk is not only ours.
+    "journalPreAllocSizeMB": "16",
+    "flushEntrylogBytes": "33554432",
+    "flushInterval": "60000",
+    "logSizeLimit": "1073741824",
+    "entryLogFilePreallocationEnabled": "true",
+    "gcWaitTime": "900000",
+    "minorCompactionInterval": "3600",
+    "majorCompactionInterval": "86400",
+}
+"""What Apache Pulsar's ``bookkeeper.conf`` sets, where tests set what starts and ends sooner."""
 
 
 def conf_text(settings: Mapping[str, object]) -> str:
@@ -205,9 +233,13 @@ class BookieServer(Java):
     """One bookie."""
 
     def __init__(
-        self, folder: Path, zookeeper: ZooKeeperServer, settings: Mapping[str, object]
+        self,
+        folder: Path,
+        zookeeper: ZooKeeperServer,
+        settings: Mapping[str, object],
+        options: Sequence[str],
     ) -> None:
-        """``settings`` beside those that all have here."""
+        """``settings`` beside those that all have here; ``options`` are for its JVM."""
         self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         conf = folder / "bookie.conf"
@@ -223,7 +255,11 @@ class BookieServer(Java):
         self.conf = conf
         self._zookeeper = zookeeper
         super().__init__(
-            folder, "bookie.log", "org.apache.bookkeeper.server.Main", "--conf", str(conf)
+            folder,
+            "bookie.log",
+            "org.apache.bookkeeper.server.Main",
+            *("--conf", str(conf)),
+            options=options,
         )
 
     def start(self) -> None:
@@ -265,14 +301,15 @@ class BookKeeperCluster:
         folder: Path,
         bookies: int = 3,
         settings: Mapping[str, object] = MappingProxyType({}),
+        options: Sequence[str] = _JVM,
     ) -> None:
-        """``folder`` gets all their files, and ``settings`` are those of all bookies.
+        """``folder`` gets all their files, ``settings`` and ``options`` are those of all bookies.
 
         Raises Missing where the jars were not fetched.
         """
         self.zookeeper = ZooKeeperServer(folder / "zookeeper")
         self.bookies = [
-            BookieServer(folder / f"bookie-{number}", self.zookeeper, settings)
+            BookieServer(folder / f"bookie-{number}", self.zookeeper, settings, options)
             for number in range(bookies)
         ]
 

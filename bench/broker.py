@@ -23,6 +23,8 @@ class Broker:
         self.web_url = web_url
         self.pid = pid
         self.startup_s = 0.0
+        self.bookies: list[int] = []
+        """Process ids of the bookies that it writes to, where they are not in its own process."""
 
     def __enter__(self) -> Self:
         return self
@@ -38,6 +40,11 @@ class Broker:
     def cpu_s(self) -> float:
         """CPU its process has used so far, all threads."""
         return sum(self.cpu_times_s())
+
+    def bookies_cpu_s(self) -> float:
+        """CPU that its bookies have used so far, for whomever."""
+        times = [psutil.Process(pid).cpu_times() for pid in self.bookies]
+        return sum(float(each.user + each.system) for each in times)
 
     def cpu_times_s(self) -> tuple[float, float]:
         """The same, by where: in the program, in the kernel."""

@@ -29,6 +29,17 @@ class Throughput:
     broker_cpu_share: float  # Of one core.
     generator_cpu_share: float
     memory_mb: float
+    bookies_cpu_us: float = 0.0  # Of all bookies together, per entry published.
+
+    @property
+    def generator_cpu_us(self) -> float:
+        """CPU of the generator per entry published."""
+        return self.generator_cpu_share / max(self.entries_per_s, 1e-9) * 1e6
+
+    @property
+    def all_cpu_us(self) -> float:
+        """CPU per entry published of all who have a part in it."""
+        return self.broker_cpu_us + self.bookies_cpu_us + self.generator_cpu_us
 
     def figure(self, case: Case) -> float:
         """The one that is compared: messages a second, delivered where there are consumers."""
@@ -44,6 +55,7 @@ class _Mark:
     deliveries: int
     broker_cpu_s: tuple[float, float]
     generator_cpu_s: float
+    bookies_cpu_s: float
 
 
 class ClosedLoop:
@@ -151,6 +163,7 @@ class ClosedLoop:
             deliveries,
             self._broker.cpu_times_s(),
             time.process_time(),
+            self._broker.bookies_cpu_s(),
         )
 
     def _between(self, before: _Mark, after: _Mark, memory_mb: float) -> Throughput:
@@ -168,4 +181,5 @@ class ClosedLoop:
             broker_cpu_share=cpu_s / seconds,
             generator_cpu_share=(after.generator_cpu_s - before.generator_cpu_s) / seconds,
             memory_mb=memory_mb,
+            bookies_cpu_us=(after.bookies_cpu_s - before.bookies_cpu_s) / max(entries, 1) * 1e6,
         )

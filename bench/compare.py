@@ -23,7 +23,7 @@ from . import cases, limits, machine, ratios
 from .broker import Broker, Magnetar
 from .cases import Case
 from .maven import Missing
-from .measure import figures, measure, medians
+from .measure import Result, figures, measure, medians
 from .open_loop import Latency
 from .peer import BrokerRefused
 from .pulsar_standalone import PulsarStandalone, fetch
@@ -78,7 +78,7 @@ class Comparison:
         self.brokers = brokers
         self._folder = folder
         self.rounds: dict[str, dict[str, list[Figures]]] = {}  # by case, then by broker
-        self.cpu_us: dict[str, dict[str, list[float]]] = {}
+        self.results: dict[str, dict[str, list[Result]]] = {}
 
     def run(self, chosen: list[Case], rounds: int) -> None:
         for number in range(rounds):
@@ -101,8 +101,7 @@ class Comparison:
             found[f"{case.name}: {RAW} p99"] = sync.p99_ms
         click.echo("    " + ", ".join(f"{value:,.2f}" for value in found.values()), err=True)
         self.rounds.setdefault(case.name, {}).setdefault(broker.name, []).append(found)
-        costs = self.cpu_us.setdefault(case.name, {}).setdefault(broker.name, [])
-        costs.append(result.broker_cpu_us)
+        self.results.setdefault(case.name, {}).setdefault(broker.name, []).append(result)
 
     def medians(self) -> dict[str, dict[str, float]]:
         """By figure, then by broker."""
@@ -133,10 +132,14 @@ class Comparison:
         """CPU of the broker's process for each entry published, in microseconds: medians."""
         names = [broker.name for broker in self.brokers]
         rows = [
-            [case, *(f"{median(costs[name]):.2f}" if name in costs else "" for name in names)]
-            for case, costs in self.cpu_us.items()
+            [case, *(_broker_cpu(results.get(name, [])) for name in names)]
+            for case, results in self.results.items()
         ]
         return table(["broker CPU, us per entry published", *names], rows)
+
+
+def _broker_cpu(results: list[Result]) -> str:
+    return f"{median(each.broker_cpu_us for each in results):.2f}" if results else ""
 
 
 def in_turn(brokers: list[Broker], turn: int) -> list[Broker]:
