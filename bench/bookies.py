@@ -1,14 +1,17 @@
 """How fast ledgers are written to three real bookies and read back, and what that costs us.
 
     python -m bench.bookies
+    python -m bench.bookies --tls    # With TLS between us and the bookies.
 
 The bookies and their ZooKeeper server run on this machine and share its cores; they sync before
 they answer. Each entry has two copies. Half a minute; ``make cluster-jars`` fetches the servers.
 """
 
 import asyncio
+import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,9 +19,12 @@ from bench.bookkeeper_cluster import BookKeeperCluster
 from magnetar.errors import StorageError
 from magnetar.inner import checksum
 from magnetar.loop_iteration import LoopIteration
+from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
+from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
 from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.ledger.store import LedgerReader, LedgerWriter
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+from magnetar.tools.certificates import issued, new_authority
 
 READ_BYTES: Final = 4 * 1024 * 1024
 
@@ -72,11 +78,12 @@ async def read(ledger: LedgerReader, case: Case) -> None:
         position += len((await ledger.read(position, 10_000, READ_BYTES)).data)
 
 
-async def measure(servers: str) -> None:
+async def measure(servers: str, settings: BookKeeperSettings) -> None:
     """Measure all cases, and print a line for each."""
     metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=servers))
     store = await BookKeeperLedgerStore.start(
         metadata,
+        settings=settings,
         iteration=LoopIteration(asyncio.get_running_loop()),
     )
     for case in CASES:
@@ -97,13 +104,31 @@ async def measure(servers: str) -> None:
     await metadata.close()
 
 
+def with_tls(folder: Path) -> tuple[dict[str, object], BookKeeperSettings]:
+    """The settings of bookies that speak TLS, and ours."""
+    authority, key = new_authority("bench")
+    certificate, certificate_key = issued(authority, key, ["127.0.0.1"], timedelta(days=1))
+    files = {"ca": authority, "bookie": certificate, "bookie-key": certificate_key}
+    for name, content in files.items():
+        (folder / f"{name}.pem").write_bytes(content)
+    theirs: dict[str, object] = {
+        "tlsProvider": "JDK",
+        "tlsProviderFactoryClass": "org.apache.bookkeeper.tls.TLSContextFactory",
+        "tlsKeyStoreType": "PEM",
+        "tlsKeyStore": folder / "bookie-key.pem",
+        "tlsCertificatePath": folder / "bookie.pem",
+    }
+    return theirs, BookKeeperSettings(tls=TlsSettings(trust=folder / "ca.pem"))
+
+
 def main() -> None:
     """Start the servers and measure."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        BookKeeperCluster(Path(folder)) as cluster,
-    ):
-        asyncio.run(measure(cluster.zookeeper.address))
+    with tempfile.TemporaryDirectory() as name:
+        folder, theirs, ours = Path(name), {}, BookKeeperSettings()
+        if "--tls" in sys.argv[1:]:
+            theirs, ours = with_tls(folder)
+        with BookKeeperCluster(folder, settings=theirs) as cluster:
+            asyncio.run(measure(cluster.zookeeper.address, ours))
 
 
 if __name__ == "__main__":

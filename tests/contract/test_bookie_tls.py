@@ -114,6 +114,33 @@ async def test_how_full_a_bookie_is_is_asked_by_tls(secured, files):
         assert "EUA" in str(found[bookie_id])
 
 
+async def test_each_connection_is_by_tls_and_shows_what_the_files_say_then(
+    secured, files, tmp_path
+):
+    shown = [tmp_path / name for name in ("shown.pem", "shown-key.pem")]
+
+    def show(name):
+        for file, issued in zip(shown, files[name], strict=True):
+            file.write_bytes(Path(issued).read_bytes())
+
+    show("broker")
+    settings = TlsSettings(trust=Path(files["trust"]), certificate=shown[0], key=shown[1])
+    async with bookkeeper_store(secured, tls=settings, **ONE) as store:
+        ledger = await store.create()
+        await append(ledger, *run(*ENTRIES))
+        reader = await store.open(ledger.ledger_id)
+        bookie = store._bookies.get(secured.bookies[0].bookie_id)
+        assert await everything(reader) == ENTRIES
+        for name in ("broker", "nobody", "broker"):
+            show(name)
+            bookie.drop(ConnectionLost("it was cut"))
+            if name == "broker":
+                assert await everything(reader) == ENTRIES
+            else:
+                with pytest.raises(StorageError):
+                    await everything(reader)
+
+
 async def test_a_key_may_have_a_password(secured, files):
     settings = tls(files, "locked", key_password=Path(files["password"]))
     async with bookkeeper_store(secured, tls=settings, **ONE) as store:
