@@ -13,6 +13,8 @@ WRITTEN_BY_PROGRAMS = {"client/blocking.py"}  # It is as long as the classes it 
 TESTED_ELSEWHERE = {
     "broker/admin/broker_metrics.py": "tests/golden/metrics",
     "broker/admin/metric_families.py": "tests/golden/metrics",
+    "broker/admin/cluster_metrics.py": "tests/cluster/test_stores_seen.py, on a real cluster",
+    "model/cluster_stores.py": "values; tests/cluster/test_stores_seen.py",
     "broker/admin/transaction_metrics.py": "tests/golden/metrics",
     "broker/admin/metrics.py": "tests/golden/metrics, routes/test_metrics.py",
     "broker/admin/messages/redrive.py": "tests/client/test_operator_letters.py, as the next ones",

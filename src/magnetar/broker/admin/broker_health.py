@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from magnetar.auth.authentication import Authentication
 from magnetar.broker.server_tls import Expiry
 from magnetar.clock import Clock
+from magnetar.model.cluster_stores import ClusterStores
 from magnetar.model.counts import (
     ConnectionCounts,
     GroupTimes,
@@ -68,6 +69,7 @@ class BrokerHealth:
     loop_lag: Histogram = field(default_factory=Histogram)
     traces: TraceCounts | None = None  # None: there are none.
     certificates: Callable[[], Sequence[Expiry]] = tuple  # Those of TLS.
+    cluster: ClusterStores | None = None  # None: the broker is alone.
     started_at: float = field(init=False)  # By ``Clock.now``.
     started_ms: int = field(init=False)
     disk_seen: Disk | None = None

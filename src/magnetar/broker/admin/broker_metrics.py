@@ -15,7 +15,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import HistogramMetricFamily
 from prometheus_client.process_collector import ProcessCollector
 
-from magnetar.broker.admin import managed_ledger_metrics, transaction_metrics
+from magnetar.broker.admin import (
+    cluster_metrics,
+    managed_ledger_metrics,
+    transaction_metrics,
+)
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED
@@ -83,6 +87,7 @@ class BrokerMetrics:
         yield self._schemas()
         yield transaction_metrics.of_coordinators(self._admin)
         yield self._metadata()
+        yield cluster_metrics.of_stores(self._admin, self._make)
         yield self._own()
         yield self._process()
         if self._admin.broker.metrics.managed_ledgers:
@@ -243,16 +248,24 @@ class BrokerMetrics:
         family = HistogramMetricFamily(
             "pulsar_metadata_store_ops_latency_ms", "operations on metadata", labels=labels
         )
-        for kind, counts in self._admin.broker.health.metadata.items():
+        health = self._admin.broker.health
+        stores = {"metadata-store": health.metadata}
+        for session in () if health.cluster is None else health.cluster.sessions:
+            stores[session.name] = session.operations
+        for name, kind, counts in (
+            (name, *each) for name, its in stores.items() for each in its.items()
+        ):
             buckets = [(str(float(ms)), counts.latency.up_to(ms / 1000)) for ms in _MS]
             buckets.append(("+Inf", counts.latency.count))
             family.add_metric(
-                [self._cluster, "metadata-store", kind, "success"],
+                [self._cluster, name, kind, "success"],
                 buckets,
                 sum_value=counts.latency.total_s * 1000,
             )
-            its = {"name": "metadata-store", "type": kind, "status": "success"}
-            family.add_sample(f"{family.name}_created", self._make.labels(**its), self._started_s)
+            labelled = {"name": name, "type": kind, "status": "success"}
+            family.add_sample(
+                f"{family.name}_created", self._make.labels(**labelled), self._started_s
+            )
         yield family
         yield self._make.counter(
             "pulsar_metadata_store_put_bytes",

@@ -15,10 +15,17 @@ TIMEOUT_S: Final = 10.0
 class HealthCheck:
     """Checks at most once at a time; whoever asks meanwhile gets the answer of the same check."""
 
-    def __init__(self, resources: Resources, check_log: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        check_log: Callable[[], Awaitable[None]],
+        remedy: str = "look at the disk of dataDirectory",
+    ) -> None:
+        """``remedy`` helps where they do not answer."""
         self.last: bool | None = None  # What the last check found; None before the first.
         self._resources = resources
         self._check_log = check_log
+        self._remedy = remedy
         self._tasks = Tasks("health")
         self._running: asyncio.Task[MagnetarError | None] | None = None
 
@@ -39,8 +46,7 @@ class HealthCheck:
             well = True
         except TimeoutError:
             return StorageError(
-                f"the log and the metadata did not answer within {TIMEOUT_S:g} s: look at the "
-                "disk of dataDirectory"
+                f"the log and the metadata did not answer within {TIMEOUT_S:g} s: {self._remedy}"
             )
         except MagnetarError as error:
             return error

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.topics.diagnosis.facts import counted
+from magnetar.model.cluster_stores import CONNECTED, ClusterStores, Presence
 
 RECENT_S: Final = 60.0
 """A full disk takes a small write now and then: a failure is told for so long all the same."""
@@ -26,7 +27,8 @@ class Notice:
 
 def notices(health: BrokerHealth) -> list[Notice]:
     """The current notices, the worst first."""
-    return [*_log(health), *_damage(health)]
+    cluster = () if health.cluster is None else _cluster(health.cluster)
+    return [*_log(health), *cluster, *_damage(health)]
 
 
 def _log(health: BrokerHealth) -> Iterator[Notice]:
@@ -50,6 +52,51 @@ def _log(health: BrokerHealth) -> Iterator[Notice]:
             f"The broker's log does not take all that is published: {reason}.",
             "make room on the disk of dataDirectory, or mend it; the broker goes on by itself",
         )
+
+
+def _cluster(stores: ClusterStores) -> Iterator[Notice]:
+    for session in stores.sessions:
+        if session.state != CONNECTED:
+            yield Notice(
+                "zookeeper-away",
+                "error",
+                f"The session with ZooKeeper at {session.servers} is {session.state}.",
+                "see whether a majority of its servers runs and can be reached; the broker goes on "
+                "by itself",
+            )
+    bookies = stores.bookies()
+    writable = [each for each in bookies if each.presence is Presence.WRITABLE]
+    if len(writable) < stores.ensemble_size:
+        yield Notice(
+            "bookies-too-few",
+            "error",
+            f"{counted(len(writable), 'bookie')} of {len(bookies)} take writes, and a ledger needs "
+            f"{stores.ensemble_size}: topics that begin one cannot be published to.",
+            "start bookies, or ask for smaller ensembles (managedLedgerDefaultEnsembleSize)",
+        )
+    for event, what, remedy, names in (
+        (
+            "bookies-away",
+            "not there",
+            "start them, or take them out for good by `bookkeeper shell decommissionbookie`",
+            [each.bookie_id for each in bookies if each.presence is Presence.AWAY],
+        ),
+        (
+            "bookies-read-only",
+            "read-only",
+            "look at their disks: a full one makes a bookie read-only",
+            [each.bookie_id for each in bookies if each.presence is Presence.READ_ONLY],
+        ),
+        (
+            "bookies-quarantined",
+            "avoided, because they failed a few seconds ago",
+            "look at their logs, and at ledger.bookie_failed in the broker's, if it lasts",
+            [each.bookie_id for each in writable if each.quarantined],
+        ),
+    ):
+        if names:
+            text = f"{counted(len(names), 'bookie')} {'is' if len(names) == 1 else 'are'} {what}"
+            yield Notice(event, "warning", f"{text}: {', '.join(names)}.", remedy)
 
 
 def _damage(health: BrokerHealth) -> Iterator[Notice]:

@@ -1,6 +1,5 @@
 """What the handlers of each family of routes are given; a file of routes says of which it is."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,7 @@ class RecordServices:
     fanout: Fanout
     message_size_max: int
     authorization: RouteAuthorization | None  # None: everybody may do everything.
-    bookies: Callable[[], list[str]] | None  # Their ids; None: the broker is alone.
+    health: BrokerHealth
 
     async def require(self, request: Request, access: Access, *, tenant: str) -> None:
         """Raise Rejection where the role of a request has not this access to a tenant."""

@@ -43,6 +43,7 @@ def admin_services(
     )
     permissions = Permissions(resources)
     metadata_url, ledgers = names_of_stores(config)
+    remedy = ["look at ZooKeeper and bookies"] if config.metadata.in_cluster else []
     parts: dict[str, Any] = {
         **{each.name: getattr(services, each.name) for each in fields(services)},
         "authorization": authorization,
@@ -55,7 +56,7 @@ def admin_services(
             owners, services.schema_registry, policies=services.policies, permissions=permissions
         ),
         "functions": functions,
-        "health_check": HealthCheck(resources, services.health.check_log),
+        "health_check": HealthCheck(resources, services.health.check_log, *remedy),
         "message_size_max": config.connections.message_size_max,
         "messages": MessageWork(),
         "metrics": config.metrics,

@@ -4,13 +4,14 @@ Only brokers of a cluster import it, with what the extra ``cluster`` brings.
 """
 
 import logging
-from collections.abc import Callable
+from functools import partial
 
 from magnetar.broker.config import Config
 from magnetar.broker.settings.bookie_tls import BookieTlsSettings
+from magnetar.model.cluster_stores import ClusterStores, Presence
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
-from magnetar.storage.ledger.bookkeeper.inspection import frames_are_taken
+from magnetar.storage.ledger.bookkeeper.inspection import frames_are_taken, spaces_of_bookies
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.bookkeeper.racks import IsolationGroups
@@ -25,25 +26,45 @@ log = logging.getLogger(__name__)
 
 async def open_cluster_stores(
     context: BuildContext,
-) -> tuple[ZooKeeperMetadataStore, BookKeeperLedgerStore, PulsarCodec, Callable[[], list[str]]]:
+) -> tuple[ZooKeeperMetadataStore, BookKeeperLedgerStore, PulsarCodec, ClusterStores]:
     """Open what all brokers of a cluster share: the fields of ``Stores``. Raises StorageError."""
     config, stack = context.config, context.stack
     metadata = await open_zookeeper(config)
     stack.push_async_callback(metadata.close)
     beside = metadata
     if config.bookkeeper.servers:
-        beside = await open_zookeeper(config, config.bookkeeper.servers)
+        beside = await open_zookeeper(config, config.bookkeeper.servers, "bookkeeper")
         stack.push_async_callback(beside.close)
+    settings = bookkeeper_settings(config)
     ledgers = await BookKeeperLedgerStore.start(
         beside,
-        settings=bookkeeper_settings(config),
+        settings=settings,
         namespaces_in=metadata,
         clock=context.clock,
         iteration=context.iteration,
     )
     stack.push_async_callback(ledgers.close)
     context.tasks.spawn("frame limits", _look_at_frame_limits(config, beside))
-    return metadata, ledgers, PulsarCodec(), ledgers.bookies
+    cluster = ClusterStores(
+        bookies=ledgers.bookies,
+        ledgers=ledgers.counts,
+        sessions=[metadata.counts] if beside is metadata else [metadata.counts, beside.counts],
+        ensemble_size=settings.ensemble_size,
+        disks=partial(spaces_of_bookies, beside, settings),
+    )
+    _look_at_number(cluster)
+    return metadata, ledgers, PulsarCodec(), cluster
+
+
+def _look_at_number(cluster: ClusterStores) -> None:
+    """Warn where a broker that starts could not begin a ledger."""
+    writable = sum(each.presence is Presence.WRITABLE for each in cluster.bookies())
+    if writable < cluster.ensemble_size:
+        log.warning(
+            "bookies.too_few writable=%d needed=%d: nothing can be published until more are "
+            "started, or ledgers need fewer (managedLedgerDefaultEnsembleSize)",
+            *(writable, cluster.ensemble_size),
+        )
 
 
 async def _look_at_frame_limits(config: Config, metadata: ZooKeeperMetadataStore) -> None:
@@ -59,7 +80,9 @@ async def _look_at_frame_limits(config: Config, metadata: ZooKeeperMetadataStore
         )
 
 
-async def open_zookeeper(config: Config, servers: str = "") -> ZooKeeperMetadataStore:
+async def open_zookeeper(
+    config: Config, servers: str = "", name: str = "metadata-store"
+) -> ZooKeeperMetadataStore:
     """A session on the metadata store of a cluster, or on other servers. Raises StorageError."""
     settings = config.metadata
     files = settings.tls_trust_certs, settings.tls_certificate, settings.tls_key
@@ -74,6 +97,7 @@ async def open_zookeeper(config: Config, servers: str = "") -> ZooKeeperMetadata
             ca_file=trusted,
             certificate_file=certificate,
             key_file=key,
+            name=name,
         )
     )
 

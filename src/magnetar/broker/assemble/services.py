@@ -1,6 +1,5 @@
 """What stands on the stores, up to the topics: what handlers of commands and of routes call."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
@@ -56,7 +55,6 @@ class Services:
     schema_registry: SchemaRegistry
     schemas: TopicSchemas
     coordinators: Coordinators | None  # None: there never were transactions.
-    bookies: Callable[[], list[str]] | None  # Their ids; None: the broker is alone.
     event_logs: "EventLogs | None" = None  # None: policies of topics are records.
 
 
@@ -65,7 +63,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     config = context.config
     cluster = config.server.cluster
     metadata, codec = stores.metadata, stores.codec
-    health = broker_health_of(context, metadata, stores.ledgers)
+    health = broker_health_of(context, stores)
     resources = Resources(metadata, cluster, codec=codec)
     context.stack.callback(resources.close)
     await resources.ensure_defaults(
@@ -179,5 +177,4 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             TopicParticipants(topics, lookup, peers),
             peers=peers,
         ),
-        bookies=stores.bookies,
     )

@@ -1,6 +1,5 @@
 """The stores of a broker: only this file and ``cluster_stores.py`` name implementations of them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from magnetar.broker.data_folder import check_log_is_there, holds_log
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
 from magnetar.extras import check_cluster
+from magnetar.model.cluster_stores import ClusterStores
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.local.disk import Files
@@ -38,7 +38,7 @@ class Stores(NamedTuple):
     metadata: MetadataStore
     ledgers: LedgerStore
     codec: Codec = JsonCodec()  # How the records of the metadata store look.
-    bookies: Callable[[], list[str]] | None = None  # Their ids; None: the broker is alone.
+    cluster: ClusterStores | None = None  # None: the broker is alone.
     change_events: bool = False  # Whether policies of topics are in topics, as in Pulsar.
 
 
@@ -102,13 +102,16 @@ def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
     )
 
 
-def broker_health_of(
-    context: BuildContext, metadata: MetadataStore, ledgers: LedgerStore
-) -> BrokerHealth:
+def broker_health_of(context: BuildContext, stores: Stores) -> BrokerHealth:
     """What an operator may see of how the stores are."""
+    metadata, ledgers, cluster = stores.metadata, stores.ledgers, stores.cluster
     cache_size_max = context.config.storage.cache_mb * MIB
     cache = EntryCache(cache_size_max)
-    health = BrokerHealth(context.clock, cache=cache, check_log=ledgers.check)
+    health = BrokerHealth(context.clock, cache=cache, check_log=ledgers.check, cluster=cluster)
+    if cluster is not None:
+        session = cluster.sessions[0]
+        health.metadata = session.operations
+        health.metadata_put_bytes = lambda: session.put_bytes
     if isinstance(metadata, SqliteMetadataStore):
         health.metadata = metadata.counts
         health.metadata_put_bytes = lambda: metadata.put_bytes

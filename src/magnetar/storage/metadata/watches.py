@@ -26,8 +26,8 @@ class Watches:
         self._running: list[PathWatch] = []
         self._all_ended = all_ended
 
-    def __bool__(self) -> bool:
-        return bool(self._running)
+    def __len__(self) -> int:
+        return len(self._running)
 
     def begin(self, prefix: str, changed: Callable[[str], None]) -> PathWatch:
         watch = PathWatch(self, prefix, changed)

@@ -34,6 +34,7 @@ from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
 from kazoo.security import make_digest_acl
 
 from magnetar.errors import InvalidValue, StorageError, VersionMismatch
+from magnetar.model.cluster_stores import CONNECTED, LOST, SUSPENDED, SessionCounts
 from magnetar.tasks import Tasks
 
 from .store import ABSENT, Owner, Record, SessionState, Watch
@@ -60,6 +61,7 @@ class ZooKeeperSettings:
     ca_file: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
+    name: str = "metadata-store"  # In metrics.
 
     def __post_init__(self) -> None:
         if self.digest and ":" not in self.digest:
@@ -80,6 +82,7 @@ class ZooKeeperMetadataStore:
         self._connected = asyncio.Event()
         self._connected.set()
         self._lost_timer: asyncio.TimerHandle | None = None
+        self.counts = SessionCounts(settings.servers, settings.name, watches=self._watches.__len__)
         self._closed = False
 
     @classmethod
@@ -112,7 +115,8 @@ class ZooKeeperMetadataStore:
         return store
 
     async def get(self, path: str) -> Record | None:
-        found = await self._read(self._client.get_async, path)
+        with self.counts.operations["get"].counted(self._loop.time):
+            found = await self._read(self._client.get_async, path)
         if found is None:
             return None
         value, stat = found
@@ -136,16 +140,19 @@ class ZooKeeperMetadataStore:
                 f"{path} would have {len(value)} bytes, more than ZooKeeper takes "
                 f"({PACKET_SIZE_MAX}, jute.maxbuffer)"
             )
-        version: int = await self._change(
-            path,
-            expected_version,
-            lambda: self._put(path, value, expected_version, ephemeral=ephemeral),
-        )
+        self.counts.put_bytes += len(value)
+        with self.counts.operations["put"].counted(self._loop.time):
+            version: int = await self._change(
+                path,
+                expected_version,
+                lambda: self._put(path, value, expected_version, ephemeral=ephemeral),
+            )
         return version
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:
         self._check_open()
-        await self._change(path, expected_version, lambda: self._delete(path, expected_version))
+        with self.counts.operations["del"].counted(self._loop.time):
+            await self._change(path, expected_version, lambda: self._delete(path, expected_version))
 
     async def children(self, path: str) -> list[str]:
         names = await self._read(self._client.get_children_async, path)
@@ -379,6 +386,7 @@ class ZooKeeperMetadataStore:
             self._stop_timer()
             self._tasks.spawn("connected", self._connected_to_another())
         elif state == KazooState.SUSPENDED:
+            self.counts.state = SUSPENDED
             self._session_watches.notify(SessionState.SUSPENDED)
             # The server was last heard at most two thirds of the timeout ago.
             self._lost_timer = self._loop.call_later(
@@ -390,6 +398,8 @@ class ZooKeeperMetadataStore:
 
     def _lose(self) -> None:
         self._lost_timer = None
+        self.counts.lost += self.counts.state != LOST
+        self.counts.state = LOST
         log.warning("metadata.session_lost servers=%s", self._settings.servers)
         self._session_watches.notify(SessionState.LOST)
 
@@ -404,6 +414,8 @@ class ZooKeeperMetadataStore:
         except _LOST:
             return  # It is gone again.
         self._connected.set()
+        self.counts.state = CONNECTED
+        self.counts.reconnections += 1
         self._session_watches.notify(SessionState.CONNECTED)
         self._watches.notify(None)
 

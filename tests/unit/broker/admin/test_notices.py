@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 from support.clock import ManualClock
 from support.faults import FaultyFiles
+from support.stores import cluster_of
 
 from magnetar import Client
 from magnetar.broker.admin.broker_health import BrokerHealth
@@ -45,6 +46,28 @@ def test_what_the_start_found_is_counted(health):
     assert (damaged.event, cut.event) == ("log-damaged", "log-cut")
     assert "1 record of the log damaged" in damaged.text
     assert "2 records off the end of the log, with 300 entries" in cut.text
+
+
+def test_what_is_away_of_a_clusters_stores_is_named(health):
+    there = {"b:1": "writable", "b:2": "read-only", "b:3": "away", "b:4": "away"}
+    health.cluster = cluster_of(there, quarantined={"b:1"})
+    health.cluster.sessions[0].state = "suspended"
+    found = {each.event: each for each in notices(health)}
+    assert list(found) == [
+        "zookeeper-away",
+        "bookies-too-few",
+        "bookies-away",
+        "bookies-read-only",
+        "bookies-quarantined",
+    ]
+    assert "zk:1 is suspended" in found["zookeeper-away"].text
+    assert "1 bookie of 4 take writes, and a ledger needs 2" in found["bookies-too-few"].text
+    assert "2 bookies are not there: b:3, b:4." in found["bookies-away"].text
+    assert "1 bookie is read-only: b:2." in found["bookies-read-only"].text
+    errors = [each.event for each in found.values() if each.severity == "error"]
+    assert errors == ["zookeeper-away", "bookies-too-few"]
+    health.cluster = cluster_of(dict.fromkeys(["b:1", "b:2"], "writable"))
+    assert notices(health) == []
 
 
 async def test_a_full_disk_is_told_by_attention(tmp_path):

@@ -226,7 +226,6 @@ async def open_world(settings=None, clock=None):
             schema_registry=schemas,
             schemas=TopicSchemas(schemas, policies),
             coordinators=None,
-            bookies=None,
         )
         admin = admin_services(services, config, rates_clock)
         admin.broker.version = "9.9.9"

@@ -7,6 +7,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.services import RecordServices
 from magnetar.errors import NotFound
 from magnetar.model import jackson
+from magnetar.model.cluster_stores import Presence
 from magnetar.model.records import Json
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -18,7 +19,8 @@ _TEXTS: Final = ("rack", "hostname")
 
 
 async def names(admin: RecordServices, _request: Request) -> Reply:
-    there = [] if admin.bookies is None else admin.bookies()
+    bookies = [] if admin.health.cluster is None else admin.health.cluster.bookies()
+    there = [each.bookie_id for each in bookies if each.presence is not Presence.AWAY]
     return shown({"bookies": [{"bookieId": each} for each in there]})
 
 
@@ -48,7 +50,7 @@ async def change(admin: RecordServices, request: Request) -> Reply:
         return {**rest, group: {**rest.get(group, {}), bookie: info}}
 
     await admin.resources.objects.change(paths.BOOKIES, changed)
-    return done(("racks-info",) if admin.bookies is None else ())
+    return done(("racks-info",) if admin.health.cluster is None else ())
 
 
 async def delete(admin: RecordServices, request: Request) -> Reply:

@@ -70,7 +70,7 @@ async def set_bookies(admin: RecordServices, request: Request) -> Reply:
     groups = {key: each for key, each in texts.items() if each is not None}
     where = await _existing(admin, request)
     await admin.resources.objects.put(paths.local_policies(where), **{_BOOKIES: groups})
-    return done(("bookieAffinity",) if groups and admin.bookies is None else ())
+    return done(("bookieAffinity",) if groups and admin.health.cluster is None else ())
 
 
 async def remove_bookies(admin: RecordServices, request: Request) -> Reply:

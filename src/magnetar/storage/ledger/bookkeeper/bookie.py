@@ -13,6 +13,7 @@ from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.errors import ConnectionLost, CorruptEntry, MagnetarError, StorageError, TimedOut
 from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.model.cluster_stores import BookieCounts
 from magnetar.tasks import Tasks
 
 from . import wire
@@ -78,6 +79,7 @@ class Bookie:
         self.adders: dict[int, Adder] = {}  # By ledger id.
         self.iteration = iteration
         self.heard_at = 0.0  # By ``now``: when it answered anything last.
+        self.counts = BookieCounts()
         self._now = now
         self._resolve = resolve
         self._connector = connector
@@ -86,11 +88,22 @@ class Bookie:
         self._connecting: asyncio.Task[None] | None = None
         self._requests: list[bytes] = []  # Reads, to be sent
         self._adds: deque[Adds] = deque()  # and adds,
-        self._adding = 0  # of which so many were sent and are not answered.
+        self._adding = 0  # of which so many were sent and are not answered:
+        self._sent: deque[tuple[int, float]] = deque()  # how many at a time, and when.
         self._flushing = False
         self._reads: dict[tuple[int, int], deque[asyncio.Future[bytes]]] = defaultdict(deque)
         self._batches: dict[int, asyncio.Future[list[bytes]]] = {}
         self._next_request = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection now."""
+        return self._transport is not None
+
+    @property
+    def adds_pending(self) -> int:
+        """Adds that are sent, or wait to be, and are not answered."""
+        return self._adding + sum(adds.entries for adds in self._adds)
 
     def add(self, adds: list[Adds]) -> None:
         """Send adds at the end of this iteration, in the order of the calls."""
@@ -143,9 +156,11 @@ class Bookie:
 
     async def _answered(self, answer: asyncio.Future[T], timeout_s: float, what: str) -> T:
         try:
-            async with asyncio.timeout(timeout_s):
-                return await answer
+            with self.counts.reads.counted(self._now):
+                async with asyncio.timeout(timeout_s):
+                    return await answer
         except TimeoutError:
+            self.counts.read_timeouts += 1
             raise TimedOut(
                 f"bookie {self.bookie_id} did not answer a {what} in {timeout_s:g} s"
             ) from None
@@ -166,10 +181,13 @@ class Bookie:
                 self._connecting = self._tasks.spawn("connect", self._connect())
             return
         pieces, self._requests = self._requests, []
+        before = self._adding
         while self._adds and self._adding < ADDS_MAX:
             adds = self._adds.popleft()
             self._adding += adds.entries
             pieces += adds.pieces
+        if self._adding > before:
+            self._sent.append((self._adding - before, self._now()))
         if pieces:
             self._transport.writelines(pieces)
             if self._transport.get_write_buffer_size() > BEHIND_BYTES_MAX:
@@ -181,18 +199,21 @@ class Bookie:
                 address = await self._resolve(self.bookie_id)
                 await self._connector.connect(address, _Connection(self))
         except TimeoutError:
+            self.counts.connections_failed += 1
             self.lost(
                 TimedOut(f"bookie {self.bookie_id} did not connect in {CONNECT_TIMEOUT_S:g} s")
             )
         except (OSError, MagnetarError) as error:
+            self.counts.connections_failed += 1
             self.lost(ConnectionLost(f"bookie {self.bookie_id} cannot be reached: {error}"))
         finally:
             self._connecting = None
 
     # What its connection tells.
 
-    def connected(self, transport: asyncio.Transport) -> None:
+    def use(self, transport: asyncio.Transport) -> None:
         """Send what waits."""
+        self.counts.connections += 1
         self._transport = transport
         self._flush()
 
@@ -204,8 +225,10 @@ class Bookie:
         """Fail all that was under way."""
         self._transport = None
         self._requests.clear()
+        self.counts.adds_failed += self.adds_pending
         self._adds.clear()
         self._adding = 0
+        self._sent.clear()
         reads, self._reads = self._reads, defaultdict(deque)
         batches, self._batches = self._batches, {}
         for answers in reads.values():
@@ -219,8 +242,9 @@ class Bookie:
     def take(self, answers: wire.Answers) -> None:
         """Hand on what arrived: to writers in lists, to readers one by one."""
         self.heard_at = self._now()
-        self._adding -= sum(last - first + 1 for _, first, last in answers.added)
-        self._adding -= len(answers.failed)
+        added = sum(last - first + 1 for _, first, last in answers.added)
+        if added or answers.failed:
+            self._note_answered(added, len(answers.failed))
         if self._adds:
             self._will_flush()
         for ledger_id, first, last in answers.added:
@@ -238,6 +262,21 @@ class Bookie:
             self._settle(
                 self._batches.get(batch.request_id), batch.code, batch.stored, "a batch read"
             )
+
+    def _note_answered(self, added: int, failed: int) -> None:
+        """Count adds, and how long those took that were sent together and are all answered."""
+        counts, sent, answered = self.counts, self._sent, added + failed
+        counts.added += added
+        counts.adds_failed += failed
+        self._adding -= answered
+        while answered and sent:
+            count, sent_at = sent[0]
+            if count > answered:
+                sent[0] = (count - answered, sent_at)
+                return
+            sent.popleft()
+            answered -= count
+            counts.add_latency.note(self.heard_at - sent_at)
 
     def _read(self, read: wire.EntryRead) -> None:
         asked = self._reads.get((read.ledger_id, read.entry_id))
@@ -269,7 +308,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by its class.
-        self._bookie.connected(self._transport)
+        self._bookie.use(self._transport)
 
     def data_received(self, data: bytes) -> None:
         self._arrived.append(data)

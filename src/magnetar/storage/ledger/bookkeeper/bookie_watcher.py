@@ -15,6 +15,7 @@ from typing import Final
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, InvalidValue
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.cluster_stores import BookieState, Presence
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
 from magnetar.tasks import Tasks
@@ -24,7 +25,7 @@ from .affinity import affinity_in
 from .bookie import Bookie
 from .client_tls import ClientTls
 from .connector import Connector
-from .ledger_paths import AVAILABLE, READ_ONLY
+from .ledger_paths import AVAILABLE, COOKIES, READ_ONLY
 from .metadata_format import address_of
 from .placement import Placement
 from .racks import Racks, decode_racks
@@ -61,6 +62,8 @@ class BookieWatcher:
         self._connector = Connector(None if settings.tls is None else ClientTls(settings.tls))
         self._metadata = metadata
         self._available = f"{settings.ledgers_root}/{AVAILABLE}"
+        self._cookies = f"{settings.ledgers_root}/{COOKIES}"
+        self._registered: list[str] = []  # Those of the cluster, there or not.
         self._quarantine_s = settings.quarantine_s
         self._clock = clock
         self._turn = count()  # Ledgers take bookies by turns.
@@ -125,6 +128,27 @@ class BookieWatcher:
     def quarantine(self, bookie_id: str) -> None:
         """Avoid a bookie that failed, for a while."""
         self._quarantined[bookie_id] = self._clock.now()
+        self.get(bookie_id).counts.quarantines += 1
+
+    def states(self) -> list[BookieState]:
+        """How each bookie is, also those that are not there."""
+        presences = {
+            **dict.fromkeys(self._registered, Presence.AWAY),
+            **dict.fromkeys(self.read_only, Presence.READ_ONLY),
+            **dict.fromkeys(self.writable, Presence.WRITABLE),
+        }
+        quarantined = self.quarantined
+        return [
+            BookieState(
+                bookie_id,
+                presence,
+                quarantined=bookie_id in quarantined,
+                connected=self.get(bookie_id).connected,
+                adds_pending=self.get(bookie_id).adds_pending,
+                counts=self.get(bookie_id).counts,
+            )
+            for bookie_id, presence in sorted(presences.items())
+        ]
 
     def readable_first(self, bookies: list[str]) -> list[str]:
         """Bookies in the order in which to ask them: those that are not there last."""
@@ -148,6 +172,7 @@ class BookieWatcher:
                 names = await self._metadata.children(self._available)
                 self.writable = [name for name in names if name != READ_ONLY]
                 self.read_only = await self._metadata.children(f"{self._available}/{READ_ONLY}")
+                self._registered = await self._metadata.children(self._cookies)
                 await self._read_racks()
         finally:
             self._looking = False

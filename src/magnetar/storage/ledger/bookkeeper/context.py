@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from magnetar.clock import Clock
+from magnetar.model.cluster_stores import LedgerCounts
 from magnetar.storage.ledger.capacity import Capacity
 from magnetar.tasks import Tasks
 
@@ -23,3 +24,4 @@ class StoreContext:
     tasks: Tasks
     capacity: Capacity
     waiting: WaitingWriters  # Those of what is not confirmed.
+    counts: LedgerCounts

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from magnetar.errors import ConnectionLost, MagnetarError, TimedOut
+from magnetar.model.cluster_stores import DiskSpace
 from magnetar.storage.metadata.store import MetadataStore
 
 from . import v3
@@ -16,7 +17,6 @@ from .client_tls import ClientTls
 from .connector import Connector
 from .ledger_paths import AVAILABLE, READ_ONLY
 from .settings import BookKeeperSettings
-from .v3 import Space
 
 T = TypeVar("T")
 
@@ -29,14 +29,14 @@ _SIZE: Final = struct.Struct(">I")
 
 async def spaces_of_bookies(
     metadata: MetadataStore, settings: BookKeeperSettings
-) -> dict[str, Space | MagnetarError]:
+) -> dict[str, DiskSpace | MagnetarError]:
     """The disks of each bookie that is there, also of those that only read, or why it is silent.
 
     Raises what the store does, and InvalidValue where the files of TLS cannot be used.
     """
     connector = Connector(None if settings.tls is None else ClientTls(settings.tls))
 
-    async def ask(address: Address) -> Space:
+    async def ask(address: Address) -> DiskSpace:
         questions = await connector.ask(address)
         try:
             return v3.space_of(await questions.ask(v3.space_frame()))

@@ -14,6 +14,8 @@ LONG_FROM: Final = 2**31 - 1
 LAYOUT: Final = "LAYOUT"
 AVAILABLE: Final = "available"
 READ_ONLY: Final = "readonly"
+COOKIES: Final = "cookies"
+"""Has a record of each bookie that ever began, until it is taken out of the cluster."""
 _FACTORY: Final = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 _PATH: Final = re.compile(r"/(\d\d)/(\d{4})/L(\d{4})|/(\d{3})/(\d{4})/(\d{4})/(\d{4})/L(\d{4})")
 

@@ -99,6 +99,12 @@ class LedgerEntryReader:
         self, entry_id: int, ask: Callable[[Bookie], Coroutine[Any, Any, T]]
     ) -> T:
         """Ask the bookies that have an entry, until one has answered well."""
+        with self._context.counts.reads.counted(self._context.clock.now):
+            return await self._first_good_of(entry_id, ask)
+
+    async def _first_good_of(
+        self, entry_id: int, ask: Callable[[Bookie], Coroutine[Any, Any, T]]
+    ) -> T:
         context = self._context
         waiting = context.bookies.readable_first(self._metadata.bookies_of(entry_id))
         asked: set[asyncio.Task[T]] = set()

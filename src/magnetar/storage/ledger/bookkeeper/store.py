@@ -6,6 +6,7 @@ from weakref import WeakValueDictionary
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue, StorageError
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.cluster_stores import BookieState, LedgerCounts
 from magnetar.storage.ledger.capacity import Capacity
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerId, LedgerOptions
 from magnetar.storage.metadata.store import MetadataStore
@@ -43,6 +44,7 @@ class BookKeeperLedgerStore:
         self._bookies = bookies
         self._namespaces_in = namespaces_in
         self._manager = LedgerManager(metadata, settings.ledgers_root)
+        self.counts = LedgerCounts()
         self._context = StoreContext(
             settings,
             self._manager,
@@ -51,6 +53,7 @@ class BookKeeperLedgerStore:
             self._tasks,
             Capacity(settings.pending_bytes_max),
             WaitingWriters(clock, self._tasks),
+            self.counts,
         )
         self._writers: WeakValueDictionary[int, BookKeeperWriter] = WeakValueDictionary()
         self._closed = False
@@ -91,12 +94,16 @@ class BookKeeperLedgerStore:
         await bookies.start()
         return cls(metadata, bookies, namespaces_in or metadata, settings=settings, clock=clock)
 
-    def bookies(self) -> list[str]:
-        """Those that are there, also those that take no writes."""
-        return sorted({*self._bookies.writable, *self._bookies.read_only})
+    def bookies(self) -> list[BookieState]:
+        """All that the cluster knows."""
+        return self._bookies.states()
 
     async def create(self, options: LedgerOptions = AS_THE_STORE_IS_SET) -> BookKeeperWriter:
         self._check_open()
+        with self.counts.created.counted(self._context.clock.now):
+            return await self._create(options)
+
+    async def _create(self, options: LedgerOptions) -> BookKeeperWriter:
         ensemble_size, write_quorum, ack_quorum = self._settings.sizes(options)
         custom = await with_affinity(self._namespaces_in, options.metadata)
         metadata = LedgerMetadata(
@@ -115,6 +122,10 @@ class BookKeeperLedgerStore:
 
     async def open(self, ledger_id: LedgerId) -> BookKeeperReader:
         self._check_open()
+        with self.counts.opened.counted(self._context.clock.now):
+            return await self._open(ledger_id)
+
+    async def _open(self, ledger_id: LedgerId) -> BookKeeperReader:
         writer = self._writers.pop(ledger_id, None)
         if writer is not None:
             await writer.close("it was opened elsewhere")
@@ -125,7 +136,8 @@ class BookKeeperLedgerStore:
                 f"ledger {ledger_id} was written with another password: set managedLedgerPassword"
             )
         if metadata.state is not LedgerState.CLOSED:
-            metadata = await recover(ledger_id, stored, self._context)
+            with self.counts.recovered.counted(self._context.clock.now):
+                metadata = await recover(ledger_id, stored, self._context)
         return BookKeeperReader(ledger_id, metadata, self._context)
 
     async def metadata_of(self, ledger_id: LedgerId) -> LedgerMetadata:
@@ -142,7 +154,8 @@ class BookKeeperLedgerStore:
         writer = self._writers.pop(ledger_id, None)
         if writer is not None:
             writer.delete()
-        await self._manager.delete(ledger_id)
+        with self.counts.deleted.counted(self._context.clock.now):
+            await self._manager.delete(ledger_id)
 
     async def close(self) -> None:
         if self._closed:

@@ -3,11 +3,12 @@
 A bookie takes frames of version 3 until it has seen one of version 2, on the same connection.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from magnetar.errors import CorruptEntry
+from magnetar.model.cluster_stores import DiskSpace
 from magnetar.proto.BookKeeperV3_pb2 import (
     EOK,
     GET_BOOKIE_INFO,
@@ -32,13 +33,6 @@ class Refused(Exception):
 
     def __init__(self, status: int) -> None:
         super().__init__(Status.Name(status) if status in Status.values() else f"status {status}")
-
-
-class Space(NamedTuple):
-    """The disks of a bookie, in bytes."""
-
-    total: int
-    free: int
 
 
 def start_tls_frame() -> bytes:
@@ -67,12 +61,12 @@ def check_started(frame: bytes) -> None:
     _answer(frame)
 
 
-def space_of(frame: bytes) -> Space:
+def space_of(frame: bytes) -> DiskSpace:
     """The answer to ``space_frame``. Raises Refused, CorruptEntry."""
     info = _answer(frame).getBookieInfoResponse
     if info.status != EOK:
         raise Refused(info.status)
-    return Space(info.totalDiskCapacity, info.freeDiskSpace)
+    return DiskSpace(info.totalDiskCapacity, info.freeDiskSpace)
 
 
 def _header(operation: Operation) -> Header:

@@ -202,6 +202,7 @@ class BookKeeperWriter:
         if overdue or replaceable:
             for position in lacking:
                 bookie_id = self._ensemble[position].bookie_id
+                self._ensemble[position].counts.add_timeouts += 1
                 error = TimedOut(f"bookie {bookie_id} has not stored an entry in {waited_s:.1f} s")
                 self.add_failed(bookie_id, error)
 
@@ -228,6 +229,9 @@ class BookKeeperWriter:
 
     def _confirm(self) -> None:
         confirmed = self._acks.confirmed
+        if self._runs and self._runs[0].last <= confirmed:
+            context = self._context
+            context.counts.add_latency.note(context.clock.now() - self._runs[0].appended_at)
         while self._runs and self._runs[0].last <= confirmed:
             run = self._runs.popleft()
             self._end = LedgerEnd(run.last, self._end.size_bytes + run.size)
@@ -275,6 +279,7 @@ class BookKeeperWriter:
             return metadata.with_ensemble(first, ensemble)
 
         self._stored = await context.manager.update(self._ledger_id, self._stored, changed)
+        context.counts.ensemble_changes += 1
         self._failed -= failed
         for position, bookie_id in enumerate(ensemble):
             former = self._ensemble[position]
@@ -312,6 +317,7 @@ class BookKeeperWriter:
 
     def _answer_all(self, error: StorageError) -> None:
         runs, self._runs = self._runs, deque()
+        self._context.counts.adds_failed += len(runs)
         for bookie in self._ensemble:
             bookie.adders.pop(self._ledger_id, None)
         for run in runs:

@@ -1,5 +1,7 @@
 """The answers are in tests/golden/admin/exchanges.jsonl; here is what was not recorded."""
 
+from support.stores import cluster_of
+
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata import paths
 
@@ -22,7 +24,9 @@ async def test_a_rack_is_in_one_group(world):
 
 
 async def test_bookies_of_a_cluster_are_named_and_their_racks_have_an_effect(world):
-    world.admin.records.bookies = lambda: ["k:1", "k:2"]
+    world.admin.records.health.cluster = cluster_of(
+        {"k:1": "writable", "k:2": "read-only", "k:3": "away"}
+    )
     there = (await world.ask("GET", "/admin/v2/bookies/all")).json
     assert there == {"bookies": [{"bookieId": "k:1"}, {"bookieId": "k:2"}]}
     kept = await world.ask("POST", f"{RACKS}/k:1?group=a", {"rack": "/r"})

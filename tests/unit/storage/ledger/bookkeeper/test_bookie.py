@@ -5,10 +5,12 @@ import time
 from unittest.mock import patch
 
 import pytest
+from support.clock import ManualClock
 
 from magnetar.errors import ConnectionLost, TimedOut
 from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.bookkeeper import bookie as bookie_module
+from magnetar.storage.ledger.bookkeeper import wire
 from magnetar.storage.ledger.bookkeeper.addresses import Address
 from magnetar.storage.ledger.bookkeeper.bookie import Bookie
 from magnetar.storage.ledger.bookkeeper.connector import Connector
@@ -33,7 +35,7 @@ async def serve():
     """Gives a bookie whose connections are handled by a function."""
     begun, accepted = [], []
 
-    async def begin(handle):
+    async def begin(handle, now=time.monotonic):
         def accept(reader, writer):
             accepted.append(writer)
             handle(reader, writer)
@@ -45,9 +47,7 @@ async def serve():
             return Address("127.0.0.1", port)
 
         iteration = LoopIteration(asyncio.get_running_loop())
-        bookie = Bookie(
-            "b", resolve=resolve, connector=Connector(), iteration=iteration, now=time.monotonic
-        )
+        bookie = Bookie("b", resolve=resolve, connector=Connector(), iteration=iteration, now=now)
         begun.append((bookie, server))
         return bookie
 
@@ -86,6 +86,29 @@ async def test_a_bookie_that_says_nothing_is_not_waited_for_forever(serve):
     bookie = await serve(silent)
     with pytest.raises(TimedOut, match="bookie b did not answer a read of entry 3 of 1"):
         await bookie.read(1, 3, 0.05)
+    assert (bookie.counts.read_timeouts, bookie.counts.reads.failed) == (1, 1)
+
+
+async def test_what_is_answered_counts_with_the_time_since_it_was_sent(serve):
+    clock = ManualClock()
+    bookie = await serve(silent, now=clock.now)
+    with pytest.raises(TimedOut):
+        await bookie.read(1, 0, 0.1)  # It is connected then.
+    for _ in range(2):
+        bookie.add([Adds(3, [b"x"]), Adds(2, [b"y"])])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        clock.move(0.01)
+    assert (bookie.connected, bookie.adds_pending) == (True, 10)
+    took = bookie.counts.add_latency
+    bookie.take(wire.Answers(added=[(1, 0, 3)]))
+    assert (took.count, bookie.adds_pending) == (0, 6)
+    bookie.take(wire.Answers(added=[(1, 4, 5)], failed=[(1, 6, 102)]))
+    assert (took.count, bookie.counts.added, bookie.counts.adds_failed) == (1, 6, 1)
+    assert took.total_s == pytest.approx(0.02)
+    bookie.take(wire.Answers(added=[(1, 7, 9)]))
+    assert (took.count, bookie.adds_pending) == (2, 0)
+    assert took.total_s == pytest.approx(0.03)
 
 
 async def test_what_is_under_way_fails_with_the_connection_and_the_next_request_connects(serve):
@@ -97,3 +120,5 @@ async def test_what_is_under_way_fails_with_the_connection_and_the_next_request_
             await bookie.read_batch(1, 0, 1, 1, 10)
         async with asyncio.timeout(10):
             assert isinstance((await failures.told.get())[1], ConnectionLost)
+    counts = bookie.counts
+    assert (counts.connections, counts.adds_failed, counts.reads.failed) == (2, 2, 2)
