@@ -11,6 +11,7 @@ import urllib.request
 import pulsar
 import pytest
 from click.testing import CliRunner
+from support.bookkeeper import bookkeeper_store
 
 from bench.bookkeeper_cluster import conf_text
 from magnetar import Client
@@ -117,16 +118,18 @@ def test_operators_say_where_bookies_stand(cluster, settings, tmp_path):
         assert "effect" not in said(
             "namespaces", "set-bookie-affinity-group", "public/default", *preferred
         )
-        ledgers = {
+        ledgers = [
             client.create_producer(f"{TOPIC}{number}").send(b"at ours").ledger_id()
-            for number in range(3)
-        }
+            for number in range(6)
+        ]
         client.close()
-    for ledger_id in ledgers:
-        kept = cluster.shell("ledgermetadata", "-ledgerid", str(ledger_id))
-        assert ids[0] in kept
-        assert ids[2] in kept
-        assert ids[1] not in kept
+
+    async def ensembles():
+        async with bookkeeper_store(cluster) as store:
+            kept = [await store.metadata_of(ledger_id) for ledger_id in ledgers]
+            return [set(each.last_segment.ensemble) for each in kept]
+
+    assert asyncio.run(ensembles()) == [{ids[0], ids[2]}] * 6
 
 
 def test_the_doctor_looks_at_the_cluster(settings, tmp_path):
