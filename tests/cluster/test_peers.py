@@ -1,13 +1,17 @@
 """Brokers ask each other as themselves, over TLS too, for who may ask."""
 
 import json
+import socket
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import aiohttp
 import pytest
 from cluster.conftest import two_brokers
 from support.security import Security
 
+from magnetar.broker.peers import Peers
+from magnetar.clock import SystemClock
 from magnetar.model.names import NamespaceName
 
 NAMESPACE = NamespaceName("public", "default")
@@ -106,3 +110,22 @@ async def test_without_credentials_it_is_said_which_settings_are_missing(tmp_pat
         status, text = await ask(http, pair.brokers[0], "PUT", f"{TOPIC}/partitions", 8)
         assert status == 503
         assert "set brokerClientAuthenticationPlugin" in json.loads(text)["reason"]
+
+
+async def test_where_nobody_listens_a_broker_is_refused():
+    async with two_brokers() as pair:
+        here, there = (each.broker for each in pair.brokers)
+        peers = Peers(here.address, {}, SystemClock(), tls=False)
+        assert not await peers.refuses(there.address)
+        connection = await peers.connect(there.address)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            nobody = replace(
+                there.address, service_url=f"pulsar://127.0.0.1:{taken.getsockname()[1]}"
+            )
+            assert await peers.refuses(nobody)
+        assert not await peers.refuses(
+            replace(there.address, service_url="pulsar://unknown.invalid:1")
+        )
+        await peers.close()
+        await connection.wait_closed()

@@ -159,3 +159,27 @@ async def test_a_setting_that_is_changed_at_one_broker_holds_at_both():
             async with session.delete(web) as answer:
                 assert answer.status == 200
             await until(lambda: topic.policies.producers_per_topic_max == 0)
+
+
+async def test_a_broker_that_stops_hands_over_what_it_serves():
+    """Its clients go on with the other one, and no bundle is without an owner."""
+    async with two_brokers() as pair, Client(pair.brokers[0].service_url) as client:
+        here, there = pair.registries
+        producers = [await client.create_producer(f"t{number}") for number in range(8)]
+        await asyncio.gather(*(each.send(b"before") for each in producers))
+        served = len(here.ownership.bundles)
+        assert served
+        await pair.brokers[0].broker.leave()
+        assert here.ownership.bundles == []
+        await asyncio.gather(*(each.send(b"after") for each in producers))
+        assert here.ownership.bundles == []
+        assert len(there.ownership.bundles) == served
+        for number in range(8):
+            async with client.create_reader(f"t{number}") as reader:
+                assert [(await reader.receive()).data for _ in range(2)] == [b"before", b"after"]
+
+
+async def test_brokers_know_each_other_by_a_connection():
+    async with two_brokers() as pair:
+        here, there = (each.broker for each in pair.brokers)
+        await until(lambda: here.connection_count and there.connection_count)

@@ -46,6 +46,8 @@ class Broker:
     ) -> None:
         """``tasks`` run what connections ask for; ``stop`` ends them."""
         self.address = address
+        self.leave: Callable[[], Awaitable[None]] = _nothing
+        """Hands what is served here to other brokers."""
         self.port = listeners.binary[0].port  # With TLS where there is none without.
         self.port_tls = port_of(listeners.binary, tls=True)
         self.web_port = port_of(listeners.web, tls=False)
@@ -122,14 +124,16 @@ class Broker:
             self._tasks.spawn(f"topics: {chore.what}", work)
 
     async def stop(self) -> None:
-        """Take no more connections, close every topic, then every connection.
+        """Hand over what others can serve, take no more connections, close every topic, then every
+        connection.
 
         Clients are told that their producers and consumers are closed, and everything they sent
         before is stored and answered.
         """
+        timeout_s = self._config.server.shutdown_timeout_ms / 1000
+        await self._in_time(self.leave, timeout_s, "bundles")
         for server in self._servers:
             server.close()
-        timeout_s = self._config.server.shutdown_timeout_ms / 1000
         await self._in_time(self.registry.close, timeout_s, "topics")
         for connection in self._connections.members():
             connection.hang_up("the broker stops")
@@ -175,3 +179,6 @@ class Broker:
 
 def _host(connection: Connection) -> str:
     return connection.address.rpartition(":")[0]
+
+
+async def _nothing() -> None: ...

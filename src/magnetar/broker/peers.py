@@ -5,6 +5,7 @@ has asked already whether the role that it asks for may. What it passes on says 
 where it arrives or refused with ``MISDIRECTED``: no request goes in a circle.
 """
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -24,6 +25,7 @@ from magnetar.wire.frames import Frame
 
 if TYPE_CHECKING:  # Who has no peers does not pay for it.
     from magnetar.client.config import ClientConfig
+    from magnetar.client.connections.connection import Connection
     from magnetar.client.connections.http_request import HttpRequests
     from magnetar.client.connections.pool import ConnectionPool
 
@@ -148,13 +150,38 @@ class Peers:
 
     async def _send(self, broker: BrokerAddress, build: Callable[[int], bytes]) -> Frame:
         """What a broker answers to a command."""
+        return await (await self.connect(broker)).request(build, ANSWER_TIMEOUT_S)
+
+    async def connect(self, broker: BrokerAddress) -> "Connection":
+        """The connection to a broker.
+
+        Raises NotReady, ConnectionLost, TimedOut or NotAuthenticated.
+        """
         from magnetar.client.connections.endpoint import Endpoint  # noqa: PLC0415
 
-        url = self._url(broker, "port", broker.service_url, broker.service_url_tls)
-        address = url.rpartition("//")[2]
+        address = self._address(broker)
         self._pool = self._pool or self._new_pool()
-        connection = await self._pool.connect(Endpoint(address, address))
-        return await connection.request(build, ANSWER_TIMEOUT_S)
+        return await self._pool.connect(Endpoint(address, address))
+
+    async def refuses(self, broker: BrokerAddress) -> bool:
+        """Whether nobody listens where a broker was; not where it cannot be known."""
+        from magnetar.client.service_url import host_and_port  # noqa: PLC0415 - as above
+
+        host, port = host_and_port(self._address(broker))
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                _, writer = await asyncio.open_connection(host, port)
+        except ConnectionRefusedError:
+            return True
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return False
+
+    def _address(self, broker: BrokerAddress) -> str:
+        """The ``host:port`` of a broker's clients. Raises NotReady where it has none."""
+        url = self._url(broker, "port", broker.service_url, broker.service_url_tls)
+        return url.rpartition("//")[2]
 
     def _new_pool(self) -> "ConnectionPool":
         from magnetar.client.connections.backoff import Backoff  # noqa: PLC0415 - as above
@@ -232,6 +259,7 @@ class Peers:
             tls_trust_certs_file=said.get("tlsTrustCertsFilePath"),
             tls_certificate_file=said.get("tlsCertificateFilePath"),
             tls_key_file=said.get("tlsKeyFilePath"),
+            connection_idle_max_s=0,  # Its end is how a broker's is known.
         )
 
 

@@ -4,6 +4,7 @@ What is opened first is closed last. A broker that cannot be opened leaves nothi
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -20,6 +21,7 @@ from magnetar.broker.config import Config
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
 from magnetar.broker.server_tls import ServerTls
 from magnetar.clock import Clock, SystemClock
+from magnetar.errors import MagnetarError
 from magnetar.extras import check_broker
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
@@ -34,6 +36,8 @@ from .functions_worker import check_client, functions_worker
 from .services import Services, open_services
 from .stores import Stores, open_stores
 from .traces import TraceParts, trace_parts
+
+log = logging.getLogger(__name__)
 
 _SYSTEM_CLOCK: Final = SystemClock()
 
@@ -91,6 +95,7 @@ async def running_broker(
             tasks=tasks,
             new_session=traces.new_session,
         )
+        broker.leave = partial(_leave, services)
         stack.push_async_callback(broker.stop)
         services.health.connections = broker.connections
         services.health.throttled_connections = lambda: broker.throttled_count
@@ -124,6 +129,17 @@ def _audit(config: Config, clock: Clock, stack: AsyncExitStack) -> AuditLog | No
     audit = AuditLog(config.log.audit_file, clock)
     stack.callback(audit.close)
     return audit
+
+
+async def _leave(services: Services) -> None:
+    """Hand what a broker serves to the others, of which it is none any more."""
+    await services.brokers.unregister()
+    try:
+        others = [each for each in await services.brokers.all() if each != services.address]
+        if others:
+            await services.topics.leave_to(others)
+    except MagnetarError as error:
+        log.warning("broker.bundles_kept error=%s: they are released when they are closed", error)
 
 
 async def _reload(services: Services, tls: ServerTls | None, config: Config) -> None:

@@ -10,6 +10,7 @@ from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.membership import Membership
+from magnetar.broker.cluster.neighbours import Neighbours
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
@@ -107,6 +108,9 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         address, config.auth.client_settings | files, context.clock, tls=config.tls.client
     )
     context.stack.push_async_callback(peers.close)
+    neighbours = Neighbours(member, brokers, connect=peers.connect, refuses=peers.refuses)
+    context.stack.callback(neighbours.close)
+    neighbours.start()
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     deleted = [

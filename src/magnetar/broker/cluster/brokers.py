@@ -36,12 +36,15 @@ class Brokers:
 
     async def all(self) -> list[BrokerAddress]:
         """The brokers that run, sorted by their names."""
-        children = await self._member.metadata.children(paths.BROKERS)
-        found = [await self.get(paths.decode(child)) for child in sorted(children)]
-        return [each for each in found if each is not None]
+        found = [await self.get(name) for name in await self.names()]
+        return [each for each in found if each is not None and each not in self._member.gone]
+
+    async def names(self) -> list[str]:
+        """The names of the brokers whose sessions live, sorted."""
+        return sorted(map(paths.decode, await self._member.metadata.children(paths.BROKERS)))
 
     async def get(self, name: str) -> BrokerAddress | None:
-        """The broker of this name, if it runs."""
+        """The broker of this name, if its session lives."""
         return await self._member.broker_at(paths.broker(name))
 
     async def leader(self) -> BrokerAddress:

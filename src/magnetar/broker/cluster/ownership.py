@@ -17,10 +17,11 @@ that broker, which takes the lease as soon as it is released. The note ends with
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
+from itertools import cycle
 from typing import Any, Final
 
 from magnetar.errors import NotOwner, VersionMismatch
@@ -81,6 +82,7 @@ class Ownership:
         self._states: dict[Bundle, State] = {}  # Those that are not free.
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
+        self._successors: Iterator[BrokerAddress] | None = None
         self._leases = member.leases(paths.BUNDLE_OWNERS, self._lost)
 
     def close(self) -> None:
@@ -93,6 +95,10 @@ class Ownership:
         When the call returns, nothing may be answered any more for the topics of the bundle.
         """
         self._give_up = give_up
+
+    def leave_to(self, others: Sequence[BrokerAddress]) -> None:
+        """Acquire nothing more: who asks for a bundle that is free is sent to one of the others."""
+        self._successors = cycle(others)
 
     @property
     def bundles(self) -> list[Bundle]:
@@ -195,6 +201,9 @@ class Ownership:
         owner = None
         try:
             to = await self._next_owner(bundle)
+            if to is None and self._successors is not None:
+                to = next(self._successors)
+                await self._hand_over(bundle, to)
             if to is None:
                 owner = await self._take(bundle)
             else:

@@ -9,6 +9,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from functools import partial
+from itertools import cycle
 from typing import Any, Final, Protocol
 from uuid import uuid4
 
@@ -177,6 +178,12 @@ class TopicRegistry:
         """
         to = None if to == self.ownership.own else to
         await self.ownership.unload(bundle, partial(self._close_bundle, to=to), to)
+
+    async def leave_to(self, others: Sequence[BrokerAddress]) -> None:
+        """Hand the bundles to other brokers, one after the other; the rest is served meanwhile."""
+        self.ownership.leave_to(others)
+        for bundle, to in zip(self.ownership.bundles, cycle(others), strict=False):
+            await self.unload_bundle(bundle, to)
 
     async def split_bundle(
         self, bundle: Bundle, parts: Sequence[Bundle], stored: Callable[[], Awaitable[None]]

@@ -263,6 +263,10 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
             await asyncio.shield(self._lost)
 
+    async def wait_closed(self) -> None:
+        """Return when the socket is closed, by whomever."""
+        await asyncio.shield(self._lost)
+
     def leave(self, error: MagnetarError) -> None:
         """As ``abort``, for a reason of the client's own: the broker is not lost."""
         self.on_lost = _ignore

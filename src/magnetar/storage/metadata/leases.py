@@ -27,8 +27,11 @@ class Leases:
         *,
         lost: Callable[[str], None],
         tasks: Tasks,
+        is_void: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         """``value`` names this process and no other that runs.
+
+        ``is_void`` says of a holder that its leases may be taken before its session ends.
 
         ``lost`` is called on the event loop, once for each lease that ended without ``release``,
         at once for all where the session is lost.
@@ -39,6 +42,7 @@ class Leases:
         self._value = value
         self._lost = lost
         self._tasks = tasks
+        self._is_void = is_void
         self._sessions_lost = 0
         self._watches = (
             metadata.watch(prefix, self._changed),
@@ -63,7 +67,12 @@ class Leases:
             if record is None:
                 continue  # It ended meanwhile.
             if record.value != self._value:
-                return record.value
+                if not self._is_void(record.value):
+                    return record.value
+                # Of several that see it only one goes on: the others find that it has changed.
+                with contextlib.suppress(VersionMismatch):
+                    await self._metadata.put(path, self._value, expected_version=record.version)
+                continue
             if record.owner is Owner.OURS and session == self._sessions_lost:
                 self.held.add(path)
                 return self._value

@@ -160,3 +160,12 @@ async def test_bundles_are_listed_in_order(brokers):
     for name in names:
         await here.ownership.acquire(Bundle(name, 0, RING_END))
     assert [str(each.namespace) for each in here.ownership.bundles] == ["a/a", "a/b"]
+
+
+async def test_who_leaves_sends_those_who_ask_for_a_free_bundle_to_others(brokers):
+    leaving, other = brokers
+    leaving.ownership.leave_to([other.address])
+    assert await leaving.ownership.acquire(BUNDLE) == other.address
+    assert leaving.ownership.bundles == []
+    await other.ownership.check(BUNDLE, TOPIC)  # It was told, and takes it.
+    assert other.ownership.bundles == [BUNDLE]

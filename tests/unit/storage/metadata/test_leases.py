@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from support.loop import until, until_idle
 
@@ -15,8 +17,14 @@ class Process:
         self.metadata = MemoryMetadataStore(tree)
         self.tasks = Tasks(name)
         self.lost = []
+        self.void = set()
         self.leases = Leases(
-            self.metadata, "/led", name.encode(), lost=self.lost.append, tasks=self.tasks
+            self.metadata,
+            "/led",
+            name.encode(),
+            lost=self.lost.append,
+            tasks=self.tasks,
+            is_void=self.void.__contains__,
         )
 
     async def close(self):
@@ -121,3 +129,27 @@ async def test_what_cannot_be_written_is_not_held(two):
     with pytest.raises(StorageError):
         await one.leases.take("/led/a")
     assert one.leases.held == set()
+
+
+async def test_the_lease_of_a_holder_that_is_gone_is_taken_before_its_session_ends(two):
+    one, other = two
+    await one.leases.take("/led/a")
+    other.void.add(b"one")
+    assert await other.leases.take("/led/a") == b"other"
+    assert (await other.metadata.get("/led/a")).owner is Owner.OURS
+    await until(lambda: one.lost == ["/led/a"])  # It was not gone after all.
+    assert await one.leases.take("/led/a") == b"other"
+
+
+async def test_of_several_that_see_it_one_takes_the_lease():
+    tree = MemoryTree()
+    gone, *others = (Process(tree, name) for name in ("gone", "a", "b", "c"))
+    await gone.leases.take("/led/a")
+    for each in others:
+        each.void.add(b"gone")
+    taken = await asyncio.gather(*(each.leases.take("/led/a") for each in others))
+    assert len(set(taken)) == 1
+    await until_idle()
+    assert [each.lost for each in others] == [[], [], []]
+    for each in (gone, *others):
+        await each.close()

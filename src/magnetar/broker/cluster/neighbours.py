@@ -1,0 +1,108 @@
+"""The other brokers' processes, each known by a connection: one that died is known at once.
+
+A process that is killed leaves a session of the metadata store behind, and with it leases that
+nobody may take for seconds. Its connections end at once, and where it listened, nobody does: then
+``gone`` has it, and whoever is asked for one of its bundles takes the lease. It may live after all,
+behind a firewall that refuses: it sees that its leases are gone and stops, and until then what it
+appends is refused, since its ledgers are fenced. A process that is stopped, or cut off, refuses
+nothing: its leases end with its session.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from magnetar.errors import MagnetarError
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.storage.metadata import paths
+
+from .brokers import Brokers
+from .membership import Membership
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 0.2
+"""So long after a connection ended, or did not begin, it is tried again."""
+
+
+class Connected(Protocol):
+    """A connection to a broker."""
+
+    async def wait_closed(self) -> None:
+        """Return when it has ended."""
+
+
+class Neighbours:
+    """Follows every other broker for as long as its session lives."""
+
+    def __init__(
+        self,
+        member: Membership,
+        brokers: Brokers,
+        *,
+        connect: Callable[[BrokerAddress], Awaitable[Connected]],
+        refuses: Callable[[BrokerAddress], Awaitable[bool]],
+    ) -> None:
+        """``refuses`` says whether nobody listens where a broker was."""
+        self._member = member
+        self._brokers = brokers
+        self._connect = connect
+        self._refuses = refuses
+        self._followed: set[str] = set()
+        self._looking = False
+        self._watch = member.metadata.watch(paths.BROKERS, self._changed)
+
+    def close(self) -> None:
+        """Look for new brokers no more. Tasks end with their owner."""
+        self._watch.cancel()
+
+    def start(self) -> None:
+        """Follow the brokers that run, and those that come."""
+        self._changed(paths.BROKERS)
+
+    def _changed(self, _path: str) -> None:
+        if not self._looking:
+            self._looking = True
+            self._member.tasks.spawn("neighbours", self._look())
+
+    async def _look(self) -> None:
+        self._looking = False  # What changes from here on is another look.
+        for name in await self._brokers.names():
+            if name != self._member.own.name and name not in self._followed:
+                self._followed.add(name)
+                self._member.tasks.spawn(f"neighbour {name}", self._follow(name))
+
+    async def _follow(self, name: str) -> None:
+        broker = None
+        try:
+            while (broker := await self._found(name, broker)) is not None:
+                if await self._ended(broker) and await self._died(broker):
+                    log.warning("broker.gone broker=%s: its bundles may be taken", name)
+                    self._member.gone.add(broker)
+                await self._member.clock.sleep(AGAIN_S)
+        finally:
+            self._followed.discard(name)
+
+    async def _found(self, name: str, before: BrokerAddress | None) -> BrokerAddress | None:
+        """The broker of this name, while its session lives, or nobody can say whether it does."""
+        try:
+            found = await self._brokers.get(name)
+        except MagnetarError:
+            return before
+        if before is not None and found != before:
+            self._member.gone.discard(before)
+        return found
+
+    async def _ended(self, broker: BrokerAddress) -> bool:
+        """Connect to a broker, and wait for the end of that. False: there was no connection."""
+        try:
+            connection = await self._connect(broker)
+        except MagnetarError:
+            return False
+        self._member.gone.discard(broker)
+        await connection.wait_closed()
+        return True
+
+    async def _died(self, broker: BrokerAddress) -> bool:
+        """Whether a broker that was connected listens no more, and did not say that it ends."""
+        return await self._found(broker.name, broker) == broker and await self._refuses(broker)
