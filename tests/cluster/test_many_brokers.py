@@ -22,6 +22,7 @@ from bench.maven import Missing
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
+FAULTS = os.environ.get("FAULTS", "killed stopped drained").split()
 SEED = int(os.environ.get("SEED", "1"))
 TOPICS = [f"persistent://public/default/t{number}" for number in range(12)]
 SESSION_MS = 6000
@@ -204,9 +205,9 @@ def test_nothing_answered_is_lost_and_order_is_kept(brokers, capsys):
     load = Load(url_of(brokers))
     load.await_more()
     faults = {"killed": killed, "stopped": stopped, "drained": drained}
-    turns = [name for name in faults for _ in range(KILLS)]
+    turns = [name for name in FAULTS for _ in range(KILLS)]
     random.shuffle(turns)
-    pauses = {name: [] for name in faults}
+    pauses = {name: [] for name in FAULTS}
     try:
         for name in turns:
             victim = random.choice(brokers)

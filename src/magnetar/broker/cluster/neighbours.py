@@ -21,7 +21,7 @@ from .membership import Membership
 
 log = logging.getLogger(__name__)
 
-AGAIN_S = 0.2
+AGAIN_S = 0.1
 """So long after a connection ended, or did not begin, it is tried again."""
 
 
@@ -73,15 +73,19 @@ class Neighbours:
                 self._member.tasks.spawn(f"neighbour {name}", self._follow(name))
 
     async def _follow(self, name: str) -> None:
-        broker = None
+        broker, was_connected = None, False
+        gone = self._member.gone
         try:
             while (broker := await self._found(name, broker)) is not None:
-                if await self._ended(broker) and await self._died(broker):
+                was_connected |= await self._ended(broker)
+                # A process that ends may let go of its connections before its port.
+                if was_connected and broker not in gone and await self._died(broker):
                     log.warning("broker.gone broker=%s: its bundles may be taken", name)
-                    self._member.gone.add(broker)
+                    gone.add(broker)
                 await self._member.clock.sleep(AGAIN_S)
         finally:
             self._followed.discard(name)
+        self._changed(name)  # It may have come back meanwhile.
 
     async def _found(self, name: str, before: BrokerAddress | None) -> BrokerAddress | None:
         """The broker of this name, while its session lives, or nobody can say whether it does."""
