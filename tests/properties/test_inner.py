@@ -224,6 +224,28 @@ def test_cut_added(data, draw):
     same("cut_added", data, 0)
 
 
+@given(
+    numbers=st.tuples(st.sampled_from([0, 5, 2**62]), st.sampled_from([0, 7, 2**62])),
+    data=lists_of_bytes,
+    messages=st.booleans(),
+    draw=st.data(),
+)
+@settings(max_examples=EXAMPLES)
+def test_open_stored(numbers, data, messages, draw):
+    ledger, first = numbers
+    sums = [0] * len(data) if draw.draw(st.booleans()) else None
+    stored = [
+        draw.draw(mutated(st.just(b"".join(frames)[4:])))
+        for frames in (
+            plain.add_frames(b"", ledger, first + at, -1, 0, [each], sums and sums[:1])
+            for at, each in enumerate(data)
+        )
+    ]
+    same("open_stored", stored, 0, ledger, first, messages)
+    at = draw.draw(st.integers(-1, len(data) + 1))
+    same("open_stored", stored, at, ledger, first + at, messages)
+
+
 @given(lists_of_bytes, st.integers(-1, 3), st.integers(0, 60), st.data())
 def test_cut_entries(entries, position, missing, draw):
     lengths = [len(entry) for entry in entries]

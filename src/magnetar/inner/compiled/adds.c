@@ -1,4 +1,4 @@
-/* Frames that add entries to a bookie, and its answers: plain/adds.py says what they are. */
+/* Frames that add entries to a bookie, and its answers, and what it stores: plain/adds.py says what they are. */
 #include "inner.h"
 
 #define JOINED_SIZE_MAX 4096 /* as in plain/adds.py */
@@ -168,4 +168,54 @@ PyObject *inner_cut_added(PyObject *module, PyObject *const *arguments, Py_ssize
             !put(found, 3 * i + 2, PyLong_FromLongLong((int64_t)last)))
             Py_CLEAR(found);
     return found == NULL ? NULL : Py_BuildValue("Nn", found, position + (Py_ssize_t)(data.at - start));
+}
+
+/* Where the entries that are opened come from. */
+typedef struct {
+    PyObject *stored;
+    uint64_t ledger, first;
+    Py_ssize_t position;
+    bool messages;
+} Stored;
+
+/* The data of the entry at an index, if it is what was asked for; an error is told by Python. */
+static bool open_one(const Stored *from, Py_ssize_t index, Reader *data) {
+    Reader head, message_head;
+    uint64_t ledger, entry;
+    uint32_t digest;
+    if (!item_bytes(from->stored, from->position + index, data) || !read_part(data, HEAD_SIZE, &head) ||
+        !read_u32(data, &digest))
+        return false;
+    uint32_t found = checksum_on(checksum_of(head.at, HEAD_SIZE), data->at, left(data));
+    return read_u64(&head, &ledger) && read_u64(&head, &entry) && ledger == from->ledger &&
+           entry == from->first + (uint64_t)index && found == digest &&
+           (!from->messages || (read_part(data, MESSAGE_HEAD_SIZE, &message_head) &&
+                                read_literal(&message_head, "\x0e\x01", 2)));
+}
+
+PyObject *inner_open_stored(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+    Py_ssize_t entries, good = 0;
+    Stored from;
+    Reader data;
+    if (!argument_count("open_stored", count, 5) ||
+        !argument_list(from.stored = arguments[0], &entries) ||
+        !argument_size(arguments[1], &from.position) || !as_u64(arguments[2], &from.ledger) ||
+        !as_u64(arguments[3], &from.first))
+        return NULL;
+    if (from.position > entries) {
+        PyErr_SetString(PyExc_ValueError, "a position behind the entries");
+        return NULL;
+    }
+    from.messages = arguments[4] == Py_True;
+    while (good < entries - from.position && open_one(&from, good, &data)) good++;
+    if (PyErr_Occurred()) return NULL;
+    PyObject *opened = PyList_New(good), *checksums = PyList_New(good);
+    for (Py_ssize_t i = 0; opened != NULL && checksums != NULL && i < good; i++)
+        if (!open_one(&from, i, &data) || !put(opened, i, bytes_of(&data)) ||
+            !put(checksums, i, PyLong_FromUnsignedLong(checksum_of(data.at, left(&data)))))
+            Py_CLEAR(opened);
+    if (opened != NULL && checksums != NULL) return Py_BuildValue("NN", opened, checksums);
+    Py_XDECREF(opened);
+    Py_XDECREF(checksums);
+    return NULL;
 }

@@ -272,6 +272,7 @@ PyObject *inner_cut_sends(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_send_receipts(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_add_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_added(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_open_stored(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_acks(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_message_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);

@@ -17,6 +17,7 @@ static PyMethodDef functions[] = {
     LOOP(cut_acks),
     LOOP(add_frames),
     LOOP(cut_added),
+    LOOP(open_stored),
     LOOP(message_frames),
     LOOP(look_into),
     LOOP(pack),

@@ -1,7 +1,7 @@
 """The inner loops as anybody can read them: head by head. They say what the compiled ones do."""
 
 from .acks import cut_acks
-from .adds import add_frames, cut_added
+from .adds import add_frames, cut_added, open_stored
 from .batches import pack, unpack, unpack_as
 from .checksum import checksum
 from .columns import columns
@@ -27,6 +27,7 @@ __all__ = [
     "encode_block",
     "look_into",
     "message_frames",
+    "open_stored",
     "pack",
     "pack_rows",
     "send_receipts",

@@ -1,7 +1,8 @@
-"""Frames that add entries to a bookie, and its answers to them. Pure.
+"""Frames that add entries to a bookie, its answers to them, and entries as it stores them. Pure.
 
 size(4) before  ledger(8) entry(8) lastConfirmed(8) length(8) digest  0e 01 checksum(4) data
 size(4) word(4) code(4)  ledger(8) entry(8)
+ledger(8) entry(8) lastConfirmed(8) length(8) digest  0e 01 checksum(4) data
 
 ``before`` is a word and a key: the same for all entries of a ledger. The digest covers all that
 stands around it but ``before``; the length is that of the ledger with this entry. A message has its
@@ -13,6 +14,8 @@ from collections.abc import Callable
 
 from google_crc32c import extend, value
 
+from .checksum import checksum
+
 # Entries that are smaller on average, heads and all, are joined into one piece.
 JOINED_SIZE_MAX = 4096
 
@@ -20,8 +23,12 @@ ADD = 2 << 24 | 1 << 16
 _OPCODE = 0xFFFF0000
 
 _HEAD = struct.Struct(">qqqq")
+_BESIDE = _HEAD.size + 4
 _ANSWER = struct.Struct(">IIiqq")
 _ANSWER_SIZE = _ANSWER.size - 4
+
+_MESSAGE = b"\x0e\x01"
+_MESSAGE_HEAD_SIZE = 6
 
 Digest = Callable[[bytes, bytes], bytes]
 """The digest of what stands before the data of an entry, and the data."""
@@ -58,7 +65,7 @@ def frames_with(  # noqa: PLR0917 - as ``add_frames``
         raise ValueError("lists of different lengths")
     pieces = []
     for index, each in enumerate(data):
-        message_head = b"" if checksums is None else b"\x0e\x01" + checksums[index].to_bytes(4)
+        message_head = b"" if checksums is None else _MESSAGE + checksums[index].to_bytes(4)
         length += len(message_head) + len(each)
         head = _HEAD.pack(ledger_id, first + index, last_confirmed, length)
         frame = before + head + digest(head + message_head, each) + message_head
@@ -86,6 +93,37 @@ def cut_added(data: bytes, position: int) -> tuple[list[int], int]:
             ranges += (ledger_id, entry_id, entry_id)
         position += _ANSWER.size
     return ranges, position
+
+
+def open_stored(
+    stored: list[bytes],
+    position: int,
+    ledger_id: int,
+    first: int,
+    messages: bool,  # noqa: FBT001 - the compiled ones have no others
+) -> tuple[list[bytes], list[int]]:
+    """The data of consecutive entries with CRC32-C as their digest, and their checksums.
+
+    Those in ``stored`` from ``position`` on, of which ``first`` is the id. Ends before the first
+    that is another one, that its digest is not of, or that is no message with nothing but a
+    checksum before it where these are ``messages``.
+    """
+    if not 0 <= position <= len(stored):
+        raise ValueError(f"no position: {position}")
+    data, checksums = [], []
+    for entry_id, each in enumerate(stored[position:], first):
+        head, digest, payload = each[: _HEAD.size], each[_HEAD.size : _BESIDE], each[_BESIDE:]
+        if len(each) < _BESIDE or _HEAD.unpack(head)[:2] != (ledger_id, entry_id):
+            break
+        if _crc32c(head, payload) != digest:
+            break
+        if messages:
+            if len(payload) < _MESSAGE_HEAD_SIZE or not payload.startswith(_MESSAGE):
+                break
+            payload = payload[_MESSAGE_HEAD_SIZE:]
+        data.append(payload)
+        checksums.append(checksum(payload))
+    return data, checksums
 
 
 def _crc32c(head: bytes, data: bytes) -> bytes:

@@ -61,3 +61,37 @@ def test_answers_become_ranges_of_consecutive_entries(loops):
 )
 def test_cutting_answers_ends_before_one_of_another_kind(loops, other):
     assert loops.cut_added(answer(5, 1) + other + answer(5, 3), 0) == ([5, 1, 1], 28)
+
+
+def stored(loops, data, checksums=None, first=7):
+    """Entries as a bookie has them."""
+    return [
+        b"".join(
+            loops.add_frames(b"", 5, first + at, -1, 0, [each], checksums and [checksums[at]])
+        )[4:]
+        for at, each in enumerate(data)
+    ]
+
+
+@both_builds
+@pytest.mark.parametrize("checksums", [None, [1, 2, 3]])
+def test_stored_entries_are_opened_from_a_position_on(loops, checksums):
+    data = [b"a", b"", b"ccc"]
+    entries = stored(loops, data, checksums)
+    sums = [google_crc32c.value(each) for each in data]
+    messages = checksums is not None
+    assert loops.open_stored(entries, 0, 5, 7, messages) == (data, sums)
+    assert loops.open_stored(entries, 1, 5, 8, messages) == (data[1:], sums[1:])
+    assert loops.open_stored(entries, 3, 5, 10, messages) == ([], [])
+    with pytest.raises(ValueError, match="position"):
+        loops.open_stored(entries, 4, 5, 11, messages)
+
+
+@both_builds
+def test_opening_ends_before_another_entry_a_damaged_one_and_an_unusual_message(loops):
+    entries = stored(loops, [b"a", b"b"])
+    damaged = entries[1][:-1] + b"x"
+    for other in (entries[0], damaged, b"", stored(loops, [b"b"], first=9)[0]):
+        assert loops.open_stored([entries[0], other], 0, 5, 7, False)[0] == [b"a"]
+    assert loops.open_stored(entries, 0, 6, 7, False)[0] == []
+    assert loops.open_stored(entries, 0, 5, 7, True)[0] == []

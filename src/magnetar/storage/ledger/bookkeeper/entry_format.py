@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from magnetar import inner
 from magnetar.errors import CorruptEntry
 from magnetar.inner.plain.adds import ADD, frames_with
-from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE
+from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE, message_of
+from magnetar.storage.ledger.store import LedgerEntries
 
 from .digest import SIZES, digest_of, master_key
 from .ledger_metadata import DigestType
@@ -47,8 +48,8 @@ class EntryFormat:
         """Bytes of an entry beside its payload."""
         self._ledger_id = ledger_id
         self._digest = digest_of(digest_type, password)
-        usual = digest_type is DigestType.CRC32C
-        self._frames = inner.add_frames if usual else partial(frames_with, self._digest)
+        self._usual = digest_type is DigestType.CRC32C
+        self._frames = inner.add_frames if self._usual else partial(frames_with, self._digest)
 
     def adds(
         self,
@@ -78,6 +79,23 @@ class EntryFormat:
             adds.append(Adds(len(some), pieces))
             length += sum(map(len, some)) + head_size * len(some)
         return adds
+
+    def open(self, stored: list[bytes], first: int, *, messages: bool) -> LedgerEntries:
+        """What consecutive stored entries hold, from ``first`` on. Raises CorruptEntry."""
+        data: list[bytes] = []
+        checksums: list[int] = []
+        while len(data) < len(stored):
+            at = len(data)
+            if self._usual:
+                some, sums = inner.open_stored(stored, at, self._ledger_id, first + at, messages)
+                data += some
+                checksums += sums
+                at = len(data)
+            if at < len(stored):
+                payload = self.check(stored[at], first + at).payload
+                data.append(message_of(payload) if messages else payload)
+                checksums.append(inner.checksum(data[-1]))
+        return LedgerEntries(data, checksums)
 
     def check(self, stored: bytes, entry_id: int) -> StoredEntry:
         """Take a stored entry apart. ``LAST_ENTRY`` stands for any. Raises CorruptEntry."""

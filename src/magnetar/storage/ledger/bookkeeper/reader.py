@@ -54,21 +54,18 @@ class LedgerEntryReader:
             # A bookie counts what it stores beside each payload, and the size before it.
             beside = 4 + self._format.beside
             beside *= bytes_max * (last + 1) // max(end.size_bytes, 1)
-            entries = await self._batch(first, count, min(bytes_max + beside, BATCH_BYTES_MAX))
-        else:
-            entries = await self._one_by_one(first, count, bytes_max)
+            return await self._batch(first, count, min(bytes_max + beside, BATCH_BYTES_MAX))
+        entries = await self._one_by_one(first, count, bytes_max)
         data = [each.payload for each in entries]
         if self._messages:
             data = list(map(message_of, data))
         return LedgerEntries(data, list(map(checksum, data)))
 
-    async def _batch(self, first: int, count: int, bytes_max: int) -> list[StoredEntry]:
-        async def ask(bookie: Bookie) -> list[StoredEntry]:
+    async def _batch(self, first: int, count: int, bytes_max: int) -> LedgerEntries:
+        async def ask(bookie: Bookie) -> LedgerEntries:
             timeout_s = self._context.settings.read_timeout_s
             stored = await bookie.read_batch(self._ledger_id, first, count, bytes_max, timeout_s)
-            return [
-                self._format.check(each, entry_id) for entry_id, each in enumerate(stored, first)
-            ]
+            return self._format.open(stored, first, messages=self._messages)
 
         return await self._first_good(first, ask)
 

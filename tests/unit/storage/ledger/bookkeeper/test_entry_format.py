@@ -3,6 +3,7 @@
 import pytest
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner import checksum
 from magnetar.storage.ledger.bookkeeper.digest import SIZES
 from magnetar.storage.ledger.bookkeeper.entry_format import TOGETHER_MAX, EntryFormat
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
@@ -46,6 +47,24 @@ def test_so_many_are_added_together_and_no_more(checksums):
     parts = ENTRIES.adds(3, -1, 50, data, checksums, together=3)
     assert [part.entries for part in parts] == [3, 3, 1]
     assert b"".join(piece for part in parts for piece in part.pieces) == b"".join(whole.pieces)
+
+
+@pytest.mark.parametrize("kind", DigestType)
+def test_entries_are_opened_whatever_stands_before_the_message(kind):
+    entries = EntryFormat(1, kind, b"secret")
+    usual, bare, twice = (
+        b"".join(entries.adds(at, -1, 0, [data], sums)[0].pieces)[28:]
+        for at, (data, sums) in enumerate(
+            [(b"one", [1]), (b"two", None), (b"\x0e\x02\0\0\0\1x\x0e\x01\0\0\0\0three", None)]
+        )
+    )
+    opened = entries.open([usual, bare, twice], 0, messages=True)
+    assert opened.data == [b"one", b"two", b"three"]
+    assert opened.checksums == [checksum(each) for each in opened.data]
+    as_they_are = entries.open([usual, bare], 0, messages=False)
+    assert as_they_are.data == [b"\x0e\x01\0\0\0\1one", b"two"]
+    with pytest.raises(CorruptEntry, match="entry 1 of ledger 1 was asked for"):
+        entries.open([usual, twice], 0, messages=True)
 
 
 def test_a_bookie_takes_only_so_many_together():
