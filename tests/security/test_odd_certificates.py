@@ -78,7 +78,11 @@ async def ask(port, context):
     """Connect and say CONNECT. Brings the connection, and the answer."""
     stream = await asyncio.open_connection("localhost", port, ssl=context)
     stream[1].write(command("connect", client_version="t", auth_method_name="tls"))
-    return stream, await answer(stream[0])
+    try:
+        return stream, await answer(stream[0])
+    except (OSError, EOFError):
+        stream[1].close()
+        raise
 
 
 async def answer(reader):
