@@ -52,10 +52,11 @@ async def two_brokers(*, over=None, count=2, change_events=False, **settings):
         yield Pair(brokers, sessions)
 
 
-async def handed_over_to_and_fro(pair):
+async def handed_over_to_and_fro(pair, service_url=None):
     """The official client publishes and reads 60 numbers while its topic is handed over six times.
 
-    Returns what it received, each once, and the owners there were.
+    It connects to the first broker, or where it is told. Returns what it received, each once, and
+    the owners there were.
     """
     here, there = pair.brokers
     loop = asyncio.get_running_loop()
@@ -63,7 +64,7 @@ async def handed_over_to_and_fro(pair):
 
     def talk():
         """Publish and read by one of the brokers, whichever has the topic."""
-        client = pulsar.Client(here.service_url)
+        client = pulsar.Client(service_url or here.service_url)
         producer = client.create_producer("official")
         consumer = client.subscribe("official", "s")
         received = []

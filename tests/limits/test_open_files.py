@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.testing.processes import BrokerProcess
-from magnetar.tools.standalone import OPEN_FILES_MAX
+from magnetar.tools.process import OPEN_FILES_MAX
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from .settings.metrics import MetricSettings
 from .settings.offload import OffloadSettings
 from .settings.others import OtherSetting, Status, correction_of, judge
 from .settings.policies import PolicySettings
-from .settings.properties import parse_properties
+from .settings.properties import read_properties
 from .settings.pulsar import group_of, pulsar_keys
 from .settings.rates import RateSettings
 from .settings.server import ServerSettings
@@ -108,7 +108,7 @@ class Config:
         flags: Mapping[str, object] = MappingProxyType({}),
     ) -> Self:
         """The same, with what is ``refused``: not to start a broker with."""
-        given, sources = _from_file(file) if file is not None else ({}, {})
+        given, sources = ({}, {}) if file is None else read_properties(file, _KEYS, _PORTS)
         for variable, value in environment.items():
             if variable.startswith(_IMAGES_PREFIX):
                 key = variable.removeprefix(_IMAGES_PREFIX)
@@ -121,7 +121,7 @@ class Config:
         from_opentelemetry(environment, given, sources)
         for key, flag in flags.items():
             if key not in _KEYS and group_of(key) is None:
-                hint = correction_of(key, _KEYS)
+                hint = correction_of(key, [*_KEYS, *pulsar_keys()])
                 raise InvalidValue(f"there is no setting {key}" + (hint and f": say {hint}"))
             if flag is not None:
                 given[key], sources[key] = text_of(flag), "flag"
@@ -231,26 +231,3 @@ def _key_of(variable: str) -> str:
     if variable in _KEYS_BY_VARIABLE:
         return _KEYS_BY_VARIABLE[variable]
     return next((key for key in pulsar_keys() if variable_of(key) == variable), variable)
-
-
-def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """The values that a file sets, and the source of each.
-
-    Pulsar's own files leave many keys empty to mean their default; so do we. An empty port beside
-    one for TLS means none, so that clients come by TLS only.
-    """
-    try:
-        pairs = parse_properties(file.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read the configuration file {file}: {error}") from error
-    except InvalidValue as error:
-        raise InvalidValue(f"configuration file {file}, {error}") from None
-    given = {pair.key: pair for pair in pairs}
-    for key in _PORTS:
-        if key in given and not given[key].value and f"{key}Tls" in given:
-            given[key] = given[key]._replace(value="-1")
-    kept = [pair for pair in given.values() if pair.value or pair.key not in _KEYS]
-    return (
-        {pair.key: pair.value for pair in kept},
-        {pair.key: f"file {file}, line {pair.line}" for pair in kept},
-    )

@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "broker": Lazy(
         "magnetar.tools.broker", "broker", "Run the broker that a broker.conf describes."
     ),
+    "proxy": Lazy("magnetar.tools.proxy", "proxy", "Run the proxy that a proxy.conf describes."),
     "initialize-cluster-metadata": Lazy(
         "magnetar.tools.initialize_cluster_metadata",
         "initialize_cluster_metadata",

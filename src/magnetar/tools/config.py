@@ -14,6 +14,7 @@ from magnetar.tools.output import show as show_value
 
 if TYPE_CHECKING:
     from magnetar.broker.config import Config
+    from magnetar.proxy.config import ProxyConfig
 
 _FORM: Final = click.option(
     "-o",
@@ -47,9 +48,27 @@ def show(conf: Path | None, form: str, *, about: bool) -> None:
     Example: magnetar config show --conf broker.conf -o json
     """
     from magnetar.broker.config import Config  # noqa: PLC0415 - a client's settings need no broker
-    from magnetar.broker.settings.others import Status  # noqa: PLC0415
 
-    read = Config.read_to_show(file=conf, environment=os.environ)
+    _show(Config.read_to_show(file=conf, environment=os.environ), form, about=about)
+
+
+@config.command()
+@click.option("--conf", type=click.Path(path_type=Path), help="A proxy.conf.")
+@click.option("--about", is_flag=True, help="Also say what each setting does.")
+@_FORM
+def proxy(conf: Path | None, form: str, *, about: bool) -> None:
+    """Print each setting of a proxy, as `show` does those of a broker.
+
+    Example: magnetar config proxy --conf proxy.conf
+    """
+    from magnetar.proxy.config import ProxyConfig  # noqa: PLC0415 - as above
+
+    _show(ProxyConfig.read_to_show(file=conf, environment=os.environ), form, about=about)
+
+
+def _show(read: "Config | ProxyConfig", form: str, *, about: bool) -> None:
+    from magnetar.broker.settings.others import Status  # noqa: PLC0415 - as above
+
     if form == "text":
         _print(read, about=about)
     else:
@@ -91,7 +110,7 @@ def client(connection: Connection, form: str) -> None:
         _show_rows(("key", "value", "source"), rows, form)
 
 
-def _print(read: "Config", *, about: bool) -> None:
+def _print(read: "Config | ProxyConfig", *, about: bool) -> None:
     rows = read.rows()
     wide = max(len(f"{key}={value}") for key, value, _, _ in rows)
     for key, value, source, meaning in rows:

@@ -7,15 +7,48 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from errno import EISDIR
 from pathlib import Path
 from typing import Final, TextIO
 
 import click
 
+from magnetar.broker.settings.others import OtherSetting, Status
 from magnetar.errors import InvalidValue
 from magnetar.tools.repeated_events import RepeatedEvents
+
+OPEN_FILES_MAX: Final = 1_048_576  # Each connection is one; many systems allow 1024 by default.
+
+
+def allow_open_files() -> None:
+    """Raise the limit of open files, and so of connections, as far as the system lets us."""
+    try:
+        import resource  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_MAX)
+    with contextlib.suppress(ValueError, OSError):  # macOS has limits of its own.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def name_other_settings(logger: logging.Logger, others: Iterable[OtherSetting]) -> None:
+    """Log once which settings were given that have no effect, where a user may rely on them."""
+    given = list(others)
+    for one in given:
+        if one.status is Status.UNKNOWN:
+            logger.warning("config.unknown_setting %s", one.text)
+    for status, event in _EVENTS.items():
+        named = " ".join(f"{one.key}={one.value}" for one in given if one.status is status)
+        if named:
+            logger.warning(event, named)
+
+
+_EVENTS: Final = {
+    Status.NOT_DONE: "config.not_done Pulsar's files switch on what Magnetar does not do: %s",
+    Status.WITHOUT_EFFECT: "config.without_effect settings of Pulsar that are ignored: %s",
+}
 
 
 def stop_at_eof() -> None:

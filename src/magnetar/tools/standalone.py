@@ -1,7 +1,6 @@
 """``magnetar standalone``: a broker, its storage and its admin API in one process."""
 
 import asyncio
-import contextlib
 import gc
 import logging
 import os
@@ -19,13 +18,14 @@ from magnetar import inner
 from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
-from magnetar.broker.settings.others import Status
 from magnetar.errors import InvalidValue
 from magnetar.tasks import Tasks
 from magnetar.tools.process import (
+    allow_open_files,
     check_ready_file,
     event_loop_factory,
     log_to,
+    name_other_settings,
     reload_on_hangup,
     say,
     stop_at_eof,
@@ -35,7 +35,6 @@ from magnetar.tools.process import (
 
 log = logging.getLogger(__name__)
 
-OPEN_FILES_MAX: Final = 1_048_576  # Each connection is one; many systems allow 1024 by default.
 # The broker creates hardly any cyclic garbage, and many objects that live as long as it does.
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
@@ -104,7 +103,7 @@ def standalone(
         "logFormat": log_format,
         "logLevel": "info" if verbose else None,
     }
-    _allow_open_files()
+    allow_open_files()
     read = partial(Config.read, file=conf, environment=os.environ, flags=flags)
     shown = Config.read_to_show(file=conf, environment=os.environ, flags=flags)
     log_to(
@@ -113,7 +112,7 @@ def standalone(
         as_json=shown.log.format == "json",
     )
     config = read()
-    _name_other_settings(config)
+    name_other_settings(log, config.others)
     if ready_file is not None:
         check_ready_file(ready_file)
     with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
@@ -125,23 +124,7 @@ def standalone(
                 ready_file.unlink(missing_ok=True)
 
 
-def _name_other_settings(config: Config) -> None:
-    """Log once which settings were given that have no effect, where a user may rely on them."""
-    for one in config.others:
-        if one.status is Status.UNKNOWN:
-            log.warning("config.unknown_setting %s", one.text)
-    for status, event in _EVENTS.items():
-        named = " ".join(f"{one.key}={one.value}" for one in config.others if one.status is status)
-        if named:
-            log.warning(event, named)
-
-
 _RELOADED: Final = "logLevel"
-
-_EVENTS: Final = {
-    Status.NOT_DONE: "config.not_done Pulsar's files switch on what Magnetar does not do: %s",
-    Status.WITHOUT_EFFECT: "config.without_effect settings of Pulsar that are ignored: %s",
-}
 
 
 async def _serve(
@@ -201,18 +184,6 @@ async def _reload(config: Config, read: Callable[[], Config], broker: Broker) ->
     assert broker.reload is not None
     await broker.reload(now)
     log.warning("configuration.reloaded level=%s", now.log.level)
-
-
-def _allow_open_files() -> None:
-    """Raise the limit of open files, and so of connections, as far as the system lets us."""
-    try:
-        import resource  # noqa: PLC0415 - absent on Windows
-    except ImportError:
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_MAX)
-    with contextlib.suppress(ValueError, OSError):  # macOS has limits of its own.
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _ready_line(config: Config, broker: Broker, took_s: float) -> str:

@@ -40,9 +40,16 @@ class ClientHandshake:
     supports_topic_watchers: bool  # whether the broker takes WATCH_TOPIC_LIST
 
     def __init__(
-        self, *, proxy_to_broker_url: str | None = None, auth_method: str = "none"
+        self,
+        *,
+        proxy_to_broker_url: str | None = None,
+        auth_method: str = "none",
+        on_behalf: requests.OnBehalf | None = None,
     ) -> None:
-        """``proxy_to_broker_url`` is the broker's host:port when a proxy stands in between."""
+        """``proxy_to_broker_url`` is the broker's host:port when a proxy stands in between.
+
+        ``on_behalf``: this is a proxy, and asks for that client.
+        """
         self.connected = False
         self.server_version = ""
         self.protocol_version = 0
@@ -50,6 +57,7 @@ class ClientHandshake:
         self.supports_topic_watchers = False
         self._proxy_to_broker_url = proxy_to_broker_url
         self._auth_method = auth_method
+        self._on_behalf = on_behalf
 
     def hello(self, auth_data: bytes | None = None) -> bytes:
         return requests.connect(
@@ -59,6 +67,7 @@ class ClientHandshake:
             proxy_to_broker_url=self._proxy_to_broker_url,
             auth_method=self._auth_method,
             auth_data=auth_data,
+            on_behalf=self._on_behalf,
         )
 
     def answer(self, auth_data: bytes | None) -> bytes:

@@ -1,13 +1,13 @@
 """Who the client of a connection is: found out before CONNECTED, and again when that ends."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from magnetar.auth.authentication import Authentication
 from magnetar.auth.identity import Credentials
 from magnetar.auth.proxies import ProxyRules
-from magnetar.broker.session import Session
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAuthenticated, NotAuthorized
 from magnetar.wire.commands import CommandConnect
@@ -17,6 +17,24 @@ log = logging.getLogger(__name__)
 
 FAILED: Final = "Failed to authenticate"
 NOT_A_PROXY: Final = "Must not set proxyVersion without connecting as a ProxyRole."
+
+
+class SigningIn(Protocol):
+    """The connection of a client that says who it is: a broker's session, or a proxy's."""
+
+    address: str
+    certificate: str | None
+    role: str | None
+    proxy_role: str | None
+    protocol_version: int
+    when_closed: Callable[[], None] | None
+
+    @property
+    def closed(self) -> bool: ...
+
+    def reply(self, data: bytes) -> None: ...
+
+    def hang_up(self, reason: str) -> None: ...
 
 
 @dataclass(slots=True)
@@ -39,10 +57,10 @@ class SignIn:
     _: KW_ONLY
     proxies: ProxyRules
     original_credentials: bool = False  # Those that a proxy passes on are checked, too.
-    _ending: dict[Session, CredentialExpiry] = field(default_factory=dict, init=False)
+    _ending: dict[SigningIn, CredentialExpiry] = field(default_factory=dict, init=False)
     """Of open connections."""
 
-    async def connect(self, session: Session, command: CommandConnect) -> None:
+    async def connect(self, session: SigningIn, command: CommandConnect) -> None:
         """Give the session its role. Raises NotAuthenticated and NotAuthorized, or NotReady."""
         shown = _shown(session, command)
         identity = own = await self.authentication.authenticate(shown)
@@ -72,7 +90,7 @@ class SignIn:
             )
             session.when_closed = lambda: self._forget(session)
 
-    async def answered(self, session: Session, data: bytes) -> None:
+    async def answered(self, session: SigningIn, data: bytes) -> None:
         """Check what a client shows that was asked for it. Raises NotAuthenticated, NotReady."""
         ending = self._ending.get(session)
         if ending is None or not ending.challenged:
@@ -90,7 +108,7 @@ class SignIn:
         else:
             ending.expires_at_ms, ending.challenged = identity.expires_at_ms, False
 
-    def note_refused(self, session: Session, method: str, error: MagnetarError) -> None:
+    def note_refused(self, session: SigningIn, method: str, error: MagnetarError) -> None:
         """Log that a client was not let in, and why."""
         if not method and (ending := self._ending.get(session)) is not None:
             method = ending.method
@@ -106,7 +124,7 @@ class SignIn:
                 if ending.expires_at_ms < now_ms:
                     self._ask(session, ending)
 
-    def _ask(self, session: Session, ending: CredentialExpiry) -> None:
+    def _ask(self, session: SigningIn, ending: CredentialExpiry) -> None:
         if ending.challenged:
             session.hang_up("it was asked for new credentials and showed none")
         elif not ending.renewable:
@@ -115,7 +133,7 @@ class SignIn:
             ending.challenged = True
             session.reply(challenge(ending.method, session.protocol_version))
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: SigningIn) -> None:
         self._ending.pop(session, None)
 
 
@@ -125,7 +143,7 @@ def _shown_to_proxy(command: CommandConnect) -> Credentials:
     return Credentials(method, command.original_auth_data.encode())
 
 
-def _shown(session: Session, command: CommandConnect) -> Credentials:
+def _shown(session: SigningIn, command: CommandConnect) -> Credentials:
     return Credentials(_method(command), command.auth_data, session.certificate)
 
 

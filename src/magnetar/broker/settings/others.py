@@ -2,12 +2,12 @@
 
 import contextlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from .pulsar import group_of, pulsar_keys
+from .pulsar import OF_BROKERS, PulsarTable
 from .setting import ENVIRONMENT_PREFIX, refusal_text, variable_of
 
 
@@ -31,13 +31,19 @@ class OtherSetting(NamedTuple):
     correction: str = ""  # The key that was probably meant.
 
 
-def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetting:
-    """Judge ``key``; ``own`` are the keys that Magnetar has."""
+def judge(
+    key: str,
+    value: str,
+    source: str,
+    own: Collection[str],
+    table: PulsarTable = OF_BROKERS,
+) -> OtherSetting:
+    """Judge ``key``; ``own`` are the keys that Magnetar has, ``table`` has the rest of Pulsar's."""
     value = value.strip()
     shown = "***" if value and _words(key) & _SECRETS else value
-    group = group_of(key)
+    group = table.group_of(key)
     if group is None:
-        return _unknown(key, value, shown, source, own)
+        return _unknown(key, value, shown, source, (*own, *table.keys))
     taken = group.settings[key]
     if not value or _meaning(value) in map(_meaning, taken):
         text = f"{key}={shown} ({source}) asks for nothing that Magnetar does not do"
@@ -53,9 +59,9 @@ def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetti
     return OtherSetting(key, shown, Status.WITHOUT_EFFECT, text)
 
 
-def correction_of(key: str, own: Collection[str]) -> str:
-    """The setting that was probably meant by ``key``, of Magnetar's or Pulsar's; "" for none."""
-    keys = [*own, *pulsar_keys()]
+def correction_of(key: str, own: Iterable[str]) -> str:
+    """The one of ``own`` that was probably meant by ``key``; "" for none."""
+    keys = list(own)
     if key.startswith(ENVIRONMENT_PREFIX):
         keys = [variable_of(one) for one in keys]
     by_lower_case = {one.lower(): one for one in keys}
@@ -63,7 +69,7 @@ def correction_of(key: str, own: Collection[str]) -> str:
     return by_lower_case[close[0]] if close else ""
 
 
-def _unknown(key: str, value: str, shown: str, source: str, own: Collection[str]) -> OtherSetting:
+def _unknown(key: str, value: str, shown: str, source: str, own: Iterable[str]) -> OtherSetting:
     correction = correction_of(key, own)
     hint = f"; did you mean {correction}?" if correction else ""
     if is_about_security(key) and value.lower() not in _NOTHING:

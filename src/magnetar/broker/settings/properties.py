@@ -1,11 +1,12 @@
-"""Java's properties format, which Pulsar's ``*.conf`` files are written in: text to pairs. Pure.
+"""Java's properties format, which Pulsar's ``*.conf`` files are written in: text to pairs.
 
 One thing of Java's is an error here: a key without ``=`` or ``:`` behind it. Java takes a blank for
 ``=``, and nothing for an empty value; in Pulsar's files either is a slip of the pen.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from magnetar.errors import InvalidValue
@@ -38,6 +39,31 @@ def parse_properties(text: str) -> list[Pair]:
         key, value = match.groups()
         pairs.append(Pair(_unescape(key), _unescape(value).rstrip(), number))
     return pairs
+
+
+def read_properties(
+    file: Path, own: Collection[str], ports: Iterable[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The values that a file sets, and the source of each. Raises InvalidValue.
+
+    Pulsar's own files leave many keys empty to mean their default; so do we with our ``own``. An
+    empty one of ``ports`` beside one for TLS means none, so that clients come by TLS only.
+    """
+    try:
+        pairs = parse_properties(file.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"cannot read the configuration file {file}: {error}") from error
+    except InvalidValue as error:
+        raise InvalidValue(f"configuration file {file}, {error}") from None
+    given = {pair.key: pair for pair in pairs}
+    for key in ports:
+        if key in given and not given[key].value and f"{key}Tls" in given:
+            given[key] = given[key]._replace(value="-1")
+    kept = [pair for pair in given.values() if pair.value or pair.key not in own]
+    return (
+        {pair.key: pair.value for pair in kept},
+        {pair.key: f"file {file}, line {pair.line}" for pair in kept},
+    )
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from magnetar.client.authentication.authentication import Authentication
 from magnetar.client.authentication.basic import AuthenticationBasic
 from magnetar.errors import MagnetarError, NotAuthenticated, NotReady
+from magnetar.wire.requests import OnBehalf
 
 
 class Credentials:
@@ -11,7 +12,13 @@ class Credentials:
     method: str  # As the broker knows it.
     http_method: str  # Which form it has in HTTP.
 
-    def __init__(self, authentication: Authentication | None = None) -> None:
+    def __init__(
+        self,
+        authentication: Authentication | None = None,
+        on_behalf: OnBehalf | None = None,
+    ) -> None:
+        """``on_behalf``: for whom a proxy asks."""
+        self.on_behalf = on_behalf
         self.method = "none" if authentication is None else authentication.method
         # A user and a password under another name have the form of any in HTTP.
         self.http_method = (

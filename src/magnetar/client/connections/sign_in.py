@@ -29,7 +29,9 @@ class SignIn:
     ) -> None:
         proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
         self.handshake = ClientHandshake(
-            proxy_to_broker_url=proxied, auth_method=credentials.method
+            proxy_to_broker_url=proxied,
+            auth_method=credentials.method,
+            on_behalf=credentials.on_behalf,
         )
         self.commands = {
             BaseCommand.CONNECTED: self._on_connected,

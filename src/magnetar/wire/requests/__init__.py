@@ -2,7 +2,7 @@
 
 from magnetar.wire.replies import ping, pong
 
-from .connect import auth_response, connect
+from .connect import OnBehalf, auth_response, connect
 from .consume import (
     ack,
     close_consumer,

@@ -1,6 +1,7 @@
 import pytest
 
 from magnetar.broker.settings.others import Status, correction_of, is_about_security, judge
+from magnetar.broker.settings.pulsar import pulsar_keys
 
 OWN = ("brokerServicePort", "webServicePort", "maxMessageSize", "brokerDeduplicationEnabled")
 
@@ -141,6 +142,6 @@ def test_other_unknown_settings_are_not_taken_for_it(key):
     ],
 )
 def test_a_likely_typo_comes_with_its_correction(key, correction):
-    assert correction_of(key, OWN) == correction
+    assert correction_of(key, [*OWN, *pulsar_keys()]) == correction
     found = judge(key, "1", "test", OWN)
     assert found.text.endswith(f"did you mean {correction}?") == bool(correction)

@@ -1,8 +1,17 @@
 """The owner of a bundle, as Pulsar's brokers write it. Pure."""
 
+from typing import Final
+
 from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.storage.codec.json_object import dump_object, load_object
+
+_IN_OWN_RECORD: Final = {
+    "nativeUrl": "pulsarServiceUrl",
+    "nativeUrlTls": "pulsarServiceUrlTls",
+    "httpUrl": "webServiceUrl",
+    "httpUrlTls": "webServiceUrlTls",
+}
 
 
 def encode_owner(broker: BrokerAddress) -> bytes:
@@ -20,11 +29,14 @@ def encode_owner(broker: BrokerAddress) -> bytes:
 
 
 def decode_owner(value: bytes) -> BrokerAddress:
-    """Decode the owner of a bundle. Raises InvalidValue."""
+    """Decode the owner of a bundle, or a broker's own record. Raises InvalidValue.
+
+    Pulsar's brokers have other names for the same in their own records.
+    """
     fields = load_object(value)
 
     def text(name: str) -> str:
-        found = fields.get(name) or ""
+        found = fields.get(name) or fields.get(_IN_OWN_RECORD[name]) or ""
         if not isinstance(found, str):
             raise InvalidValue(f"{name} is {found!r:.100}, not a text")
         return found
