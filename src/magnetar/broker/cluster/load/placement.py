@@ -8,7 +8,7 @@ with fewest. The rest is load.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 Strategy = Literal["LeastLongTermMessageRate", "LeastResourceUsageWithWeight"]
@@ -46,7 +46,6 @@ class PlacementRules:
 
     strategy: Strategy = "LeastLongTermMessageRate"
     overloaded: float = 0.85
-    bundles_max: int = field(default=1 << 31)
 
 
 def place(
@@ -100,7 +99,7 @@ def _least(values: Collection[T], key: Callable[[T], int]) -> list[T]:
 
 def _burden(each: Candidate, rules: PlacementRules) -> tuple[bool, float, float, int, str]:
     """What is compared; the name decides last, so that all brokers choose the same."""
-    full = each.usage > rules.overloaded or each.bundles >= rules.bundles_max
+    full = each.usage > rules.overloaded
     pair = (each.messages, each.usage)
     if rules.strategy == "LeastResourceUsageWithWeight":
         pair = pair[::-1]
