@@ -68,6 +68,7 @@ TESTED_ELSEWHERE = {
             "store",
         ]
     },
+    "storage/ledger/bookkeeper/janitor.py": "tests/cluster/test_janitor.py, with real bookies",
     "storage/ledger/bookkeeper/writer.py": "tests/contract, with real bookies",
     "storage/ledger/bookkeeper/context.py": "values",
     "storage/ledger/bookkeeper/settings.py": "values",

@@ -4,14 +4,18 @@ Only brokers of a cluster import it, with what the extra ``cluster`` brings.
 """
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from magnetar.broker.config import Config
 from magnetar.broker.settings.bookie_tls import BookieTlsSettings
+from magnetar.loop_iteration import LoopIteration
 from magnetar.model.cluster_stores import ClusterStores, Presence
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
 from magnetar.storage.ledger.bookkeeper.inspection import frames_are_taken, spaces_of_bookies
+from magnetar.storage.ledger.bookkeeper.janitor import Janitor
 from magnetar.storage.ledger.bookkeeper.ledger_metadata import DigestType
 from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.bookkeeper.racks import IsolationGroups
@@ -29,12 +33,7 @@ async def open_cluster_stores(
 ) -> tuple[ZooKeeperMetadataStore, BookKeeperLedgerStore, PulsarCodec, ClusterStores]:
     """Open what all brokers of a cluster share: the fields of ``Stores``. Raises StorageError."""
     config, stack = context.config, context.stack
-    metadata = await open_zookeeper(config)
-    stack.push_async_callback(metadata.close)
-    beside = metadata
-    if config.bookkeeper.servers:
-        beside = await open_zookeeper(config, config.bookkeeper.servers, "bookkeeper")
-        stack.push_async_callback(beside.close)
+    metadata, beside = await _sessions(config, stack)
     settings = bookkeeper_settings(config)
     ledgers = await BookKeeperLedgerStore.start(
         beside,
@@ -78,6 +77,34 @@ async def _look_at_frame_limits(config: Config, metadata: ZooKeeperMetadataStore
             "lower maxMessageSize and bookkeeper_nettyMaxFrameSizeBytes here",
             *(bookie_id, size, size),
         )
+
+
+@asynccontextmanager
+async def open_janitor(config: Config, iteration: LoopIteration) -> AsyncIterator[Janitor]:
+    """Looks after the ledgers of a cluster, without a broker. Raises StorageError."""
+    async with AsyncExitStack() as stack:
+        metadata, beside = await _sessions(config, stack)
+        ledgers = await BookKeeperLedgerStore.start(
+            beside,
+            settings=bookkeeper_settings(config),
+            namespaces_in=metadata,
+            iteration=iteration,
+        )
+        stack.push_async_callback(ledgers.close)
+        yield Janitor(ledgers, beside, metadata, config.bookkeeper.ledgers_root)
+
+
+async def _sessions(
+    config: Config, stack: AsyncExitStack
+) -> tuple[ZooKeeperMetadataStore, ZooKeeperMetadataStore]:
+    """The session of the broker's records, and of those of bookies, which may be the same one."""
+    metadata = await open_zookeeper(config)
+    stack.push_async_callback(metadata.close)
+    if not config.bookkeeper.servers:
+        return metadata, metadata
+    beside = await open_zookeeper(config, config.bookkeeper.servers, "bookkeeper")
+    stack.push_async_callback(beside.close)
+    return metadata, beside
 
 
 async def open_zookeeper(

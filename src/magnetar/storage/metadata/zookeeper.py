@@ -158,6 +158,11 @@ class ZooKeeperMetadataStore:
         names = await self._read(self._client.get_children_async, path)
         return sorted(name for name in names or () if path != "/" or name != "zookeeper")
 
+    async def created_ms(self, path: str) -> int | None:
+        """When a record was made, by the servers' clock; None where there is none."""
+        stat = await self._read(self._client.exists_async, path)
+        return None if stat is None else int(stat.ctime)
+
     async def next_number(self, path: str) -> int:
         """A number that is greater than all before it of this path, which ends with a prefix.
 

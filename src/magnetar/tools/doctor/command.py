@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 import click
 
 from magnetar.errors import MagnetarError
-from magnetar.extras import check_cluster
 from magnetar.tools.connection import Connection, admin_options
 from magnetar.tools.output import output_format, print_table, show, table_of
 
@@ -79,7 +78,6 @@ def findings(
     runs = answers and urlsplit(connection.admin_url).port in its_ports
     found += broker.ports(config, runs=runs)
     if config.metadata.in_cluster:
-        check_cluster()
         from .cluster import cluster_stores  # noqa: PLC0415 - it has the imports of a broker
 
         found += cluster_stores(config)

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 from support.certificates import Authority
 
+from magnetar import extras
 from magnetar.testing.processes import free_port
 from magnetar.tools.doctor import service
 from magnetar.tools.doctor.command import doctor
@@ -76,3 +77,10 @@ def test_a_certificate_that_ends_is_found(tmp_path, days, verdict, said):
     (one,) = [each for each in json.loads(ended.output) if each["subject"] == "certificate"]
     assert one["verdict"] == verdict
     assert said in one["said"]
+
+
+def test_what_a_cluster_needs_and_is_not_installed_is_a_finding(tmp_path, monkeypatch):
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    ended = run("-o", "json", tmp_path=tmp_path, settings="metadataStoreUrl=zk:127.0.0.1:1\n")
+    its = {one["subject"]: one for one in json.loads(ended.output)}["ZooKeeper"]
+    assert (its["verdict"], "needs kazoo" in its["said"]) == ("wrong", True)
