@@ -119,6 +119,8 @@ def broker(network, tmp_path):
     settings = {
         "metadataStoreUrl": f"zk:127.0.0.1:{network.broker_to_zookeeper.port}",
         "metadataStoreSessionTimeoutMillis": SESSION_MS,
+        "defaultRetentionTimeInMinutes": -1,
+        "defaultRetentionSizeInMB": -1,
     }
     with BrokerProcess(tmp_path / "none", settings=settings, startup_timeout_s=60) as started:
         yield started

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import shutil
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -227,6 +227,22 @@ async def test_bookies_say_what_frames_they_take(cluster, restored):
         restored.bookies[0].kill()
         found = await frames_are_taken(metadata, BookKeeperSettings(), 1000)
         assert isinstance(found[cluster.bookies[0].bookie_id], ConnectionLost)
+
+
+async def test_bookies_that_are_all_away_are_tried_more_and_more_seldom(open_store, restored):
+    store = await open_store()
+    ledger = await store.create()
+    await append(ledger, *run("a"))
+    for bookie in restored.bookies:
+        bookie.kill()
+    appended = asyncio.ensure_future(append(ledger, *run("b")))
+    done, _ = await asyncio.wait([appended], timeout=1.5)
+    assert not done
+    assert (await store._manager.read(ledger.ledger_id)).version < 12
+    for bookie in restored.bookies:
+        bookie.start()
+    with suppress(StorageError):  # While they begin, there may be too few for a moment.
+        await appended
 
 
 async def test_a_ledger_with_another_password_is_not_opened(open_store):

@@ -42,6 +42,11 @@ from .wire import Code
 
 log = logging.getLogger(__name__)
 
+CHANGES_AT_ONCE: Final = 3
+"""So often others are tried at once; then it is waited before each, twice as long each time."""
+WAIT_FIRST_S: Final = 0.05
+WAIT_LONGEST_S: Final = 0.5
+
 _NOT_OURS: Final = frozenset({Code.FENCED, Code.UNAUTHORIZED})
 
 
@@ -80,6 +85,8 @@ class BookKeeperWriter:
         self._end = LedgerEnd(-1, 0)  # What is confirmed.
         self._failed: set[str] = set()  # Bookies that are to be replaced.
         self._changing = False
+        self._changed_at = -1  # The first entry of the last change.
+        self._changes_in_vain = 0  # At that entry, behind the first.
         self._closed_because = ""
         self._lost = False  # Another one has the ledger, or nobody.
         self._deleted = False
@@ -250,7 +257,8 @@ class BookKeeperWriter:
     async def _change_ensemble(self) -> None:
         try:
             while self._failed and self._runs:
-                await self._replace(self._failed)
+                await self._wait_in_vain()
+                await self._replace(min(self._failed))
         except (MagnetarError, OSError) as error:
             await self._give_up(error)
             return
@@ -261,13 +269,24 @@ class BookKeeperWriter:
                 self._send(run)
         self._context.bookies.iteration.run(self._confirm)
 
-    async def _replace(self, failed: set[str]) -> None:
-        """Put others in the positions of bookies that failed, and send them what they lack."""
+    async def _wait_in_vain(self) -> None:
+        """Wait where one change followed the other and nothing was confirmed: none answers."""
+        first = self._end.last_entry_id + 1
+        self._changes_in_vain = self._changes_in_vain + 1 if first == self._changed_at else 0
+        self._changed_at = first
+        more = self._changes_in_vain - CHANGES_AT_ONCE
+        if more >= 0:
+            await self._context.clock.sleep(min(WAIT_FIRST_S * 2**more, WAIT_LONGEST_S))
+
+    async def _replace(self, failed: str) -> None:
+        """Put another one in the position of a bookie that failed, and send it what it lacks.
+
+        Of several that fail at once, one can take the place of another, and may answer by then.
+        """
         context = self._context
-        failed = set(failed)
         before = self._stored.metadata
         ensemble = context.bookies.placement(before.custom).replace(
-            before.last_segment.ensemble, failed, before.write_quorum
+            before.last_segment.ensemble, {failed}, before.write_quorum
         )
         first = self._end.last_entry_id + 1
 
@@ -280,7 +299,7 @@ class BookKeeperWriter:
 
         self._stored = await context.manager.update(self._ledger_id, self._stored, changed)
         context.counts.ensemble_changes += 1
-        self._failed -= failed
+        self._failed.discard(failed)
         for position, bookie_id in enumerate(ensemble):
             former = self._ensemble[position]
             if bookie_id == former.bookie_id:
