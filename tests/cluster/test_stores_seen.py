@@ -6,6 +6,7 @@ import urllib.request
 
 import pulsar
 import pytest
+from console.browser import Window, browser, needs_chromium
 from prometheus_client.parser import text_string_to_metric_families
 from support.admin import ask
 from support.elsewhere import wait_until
@@ -30,6 +31,23 @@ def broker(cluster, tmp_path):
     }
     with BrokerProcess(tmp_path / "none", settings=settings) as running:
         yield running
+
+
+@needs_chromium
+def test_the_console_shows_bookies_and_sessions(broker, cluster, tmp_path):
+    with blocking.Client(broker.service_url) as client:
+        client.create_producer(TOPIC).send(b"x")
+    with browser() as chromium:
+        window = Window(chromium, broker.web_url)
+        window.go("brokers/stores")
+        for bookie in cluster.bookies:
+            window.says(bookie.bookie_id)
+        window.says("writable")
+        window.says("a ledger needs 2")
+        window.says(cluster.zookeeper.address)
+        assert window.page.locator("td", has_text="free").count() == 3
+        window.page.screenshot(path=tmp_path / "stores.png")
+        assert window.complaints == []
 
 
 class Metrics:

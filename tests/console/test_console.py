@@ -114,6 +114,7 @@ SCREENS = {
     f"topics/{TOPIC}/subscription/packing": "packer-2",
     f"topics/{TOPIC}/subscription/ledger": "What helps:",
     "brokers": "standalone",
+    "brokers/stores": "This broker is alone",
     "brokers/transactions": "All ended up to",
     "brokers/dynamic": "Setting",
     "brokers/configuration": "Setting",

@@ -9,8 +9,9 @@ import { ask, confirm } from "../ui/dialog.js";
 import { field, search, text } from "../ui/forms.js";
 import { badge, button, card, facts, head, notice, tabs } from "../ui/parts.js";
 import { table } from "../ui/table.js";
+import { storesTab } from "./stores.js";
 
-const TABS = [["", "Brokers"], ["transactions", "Transactions"], ["dynamic", "Dynamic configuration"], ["configuration", "All settings"]];
+const TABS = [["", "Brokers"], ["stores", "Stores"], ["transactions", "Transactions"], ["dynamic", "Dynamic configuration"], ["configuration", "All settings"]];
 
 export async function show(screen) {
   const { tab = "" } = screen.params;
@@ -19,7 +20,7 @@ export async function show(screen) {
   return [
     head("Brokers"),
     tabs("Parts", TABS.map(([name, label]) => [`#/brokers${name ? `/${name}` : ""}`, label, name === tab])),
-    await { "": brokers, transactions, dynamic, configuration }[tab](screen, rights),
+    await { "": brokers, stores: storesTab, transactions, dynamic, configuration }[tab](screen, rights),
   ];
 }
 
