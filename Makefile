@@ -50,10 +50,10 @@ cluster-jars: $(READY)  ## a real ZooKeeper and real bookies for the tests of cl
 cluster: $(READY)   ## ZooKeeper, three bookies and a broker on this machine, until Ctrl-C (Maven fetches them)
 	@$(PY) -m bench.cluster $(ARGS)
 
-test-cluster: $(READY)  ## clients, recordings, transactions and functions on a real ZooKeeper and bookies
+test-cluster: $(READY)  ## clients, recordings, transactions, functions and Spark on a real ZooKeeper and bookies
 	@if $(PY) -m bench.bookkeeper_cluster; then \
 		ON_CLUSTER=1 $(PY) -m pytest -n auto $(if $(findstring tests/,$(ARGS)),,tests/client tests/compatibility \
-			tests/golden tests/transactions tests/functions tests/offload tests/contract tests/cluster) $(ARGS); fi
+			tests/golden tests/transactions tests/functions tests/offload tests/spark tests/contract tests/cluster) $(ARGS); fi
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)
