@@ -195,9 +195,15 @@ def files_open(pid: int) -> int:
 
 def _allow_files(count: int) -> bool:
     """Whether this process may have so many open, which it now may if it is possible at all."""
+    hard = files_allowed()
+    return hard == resource.RLIM_INFINITY or count <= hard
+
+
+def files_allowed() -> int:
+    """How many files a process may have open, which this one now may."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard == resource.RLIM_INFINITY or count <= hard
+    return hard
 
 
 def _options() -> argparse.Namespace:

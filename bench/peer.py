@@ -24,6 +24,10 @@ _buffer = bytearray(READ_SIZE)  # One for all: nothing is kept in it between rea
 _view = memoryview(_buffer)
 
 
+Address = tuple[str, int] | tuple[str, int, str]
+"""Host and port; of a proxy, with the ``host:port`` of the broker behind it."""
+
+
 class BrokerRefused(Exception):
     """The broker answered with an error, or hung up."""
 
@@ -31,13 +35,15 @@ class BrokerRefused(Exception):
 class Peer:
     """One connection. Blocking until ``go``."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address, REQUEST_TIMEOUT_S)
+    def __init__(self, address: Address) -> None:
+        host, port, *behind = address
+        self.socket = socket.create_connection((host, port), REQUEST_TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.fileno = self.socket.fileno()
         self.counter = self.make_counter()
         self.bytes_read = 0
-        self.request(ClientHandshake().hello())
+        broker = behind[0] if behind else None
+        self.request(ClientHandshake(proxy_to_broker_url=broker).hello())
 
     def make_counter(self) -> Counter:
         """What takes the bytes that arrive."""
@@ -97,7 +103,7 @@ class Peer:
 class Publisher(Peer):
     """Sends frames of a ring, as many as there is room for."""
 
-    def __init__(self, address: tuple[str, int], topics: list[str], ring: Ring) -> None:
+    def __init__(self, address: Address, topics: list[str], ring: Ring) -> None:
         super().__init__(address)
         for number, (producer, topic) in enumerate(zip(ring.producers, topics, strict=True)):
             if topic not in topics[:number]:
@@ -141,7 +147,7 @@ class Subscriber(Peer):
 
     def __init__(
         self,
-        address: tuple[str, int],
+        address: Address,
         topic: str,
         subscription: str,
         kind: SubscriptionType = SubscriptionType.EXCLUSIVE,

@@ -40,6 +40,7 @@ pytest_plugins = [
     "magnetar.testing.plugin",
     "support.workers",
     "support.clusters",
+    "support.by_proxy",
     "support.on_cluster",
 ]
 

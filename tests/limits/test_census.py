@@ -22,6 +22,7 @@ ROOMS = (
     "message",
     "model",
     "pipelines",
+    "proxy",
     "rest",
     "schemas",
     "spark",

@@ -142,16 +142,29 @@ async def test_a_command_for_a_broker_ends_the_connection():
         assert await frames(proxy, requests.ping()) == []
 
 
-async def test_too_many_connections_are_turned_away():
-    async with (
-        LocalBroker() as broker,
-        proxy_before(broker, maxConcurrentInboundConnections=1) as proxy,
-    ):
+@pytest.mark.parametrize(
+    "limit", ["maxConcurrentInboundConnections", "maxConcurrentInboundConnectionsPerIp"]
+)
+async def test_too_many_connections_are_turned_away(limit):
+    async with LocalBroker() as broker, proxy_before(broker, **{limit: 1}) as proxy:
         _, first = await asyncio.open_connection("127.0.0.1", proxy.port)
         (refused,) = await frames(proxy)
         assert "maximum number of connections" in refused.error.message
         assert proxy.counts.refused == 1
         first.close()
+
+
+async def test_who_reads_no_answers_is_not_read(monkeypatch):
+    monkeypatch.setattr("magnetar.proxy.connection.UNREAD_MAX", -1)
+    async with LocalBroker() as broker, proxy_before(broker) as proxy:
+        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
+        writer.write(requests.connect("c", 21))
+        assert await reader.read(65536)
+        (connection,) = proxy._asking
+        writer.write(requests.ping())
+        assert await reader.read(65536)
+        assert not connection._transport.is_reading()
+        writer.close()
 
 
 async def test_too_many_lookups_are_refused_one_by_one():
