@@ -20,6 +20,7 @@ from .settings.bookie_tls import BookieTlsSettings, bookie_tls_refusals
 from .settings.bookkeeper import BookieSettings, bookkeeper_refusals, copies_not_made
 from .settings.connections import ConnectionSettings
 from .settings.housekeeping import HousekeepingSettings
+from .settings.load import LoadSettings
 from .settings.log import LogSettings
 from .settings.metadata import MetadataSettings, metadata_refusals
 from .settings.metrics import MetricSettings
@@ -72,6 +73,7 @@ class Config:
     bookie_tls: BookieTlsSettings = field(default_factory=BookieTlsSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
+    load: LoadSettings = field(default_factory=LoadSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)
     traces: TraceSettings = field(default_factory=TraceSettings)
     log: LogSettings = field(default_factory=LogSettings)

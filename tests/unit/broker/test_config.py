@@ -61,12 +61,12 @@ def test_of_a_key_that_appears_twice_the_last_value_counts(tmp_path):
 
 
 def test_what_is_no_setting_is_listed_in_order_of_its_name(tmp_path):
-    file = write(tmp_path, "loadBalancerEnabled=x\nbrokerServicePort=1\nathens=\n")
+    file = write(tmp_path, "loadBalancerDebugModeEnabled=x\nbrokerServicePort=1\nathens=\n")
     config = Config.read(file=file, environment={"MAGNETAR_NO_SUCH": "1", "PATH": "/bin"})
     assert [(one.key, one.status) for one in config.others] == [
         ("MAGNETAR_NO_SUCH", Status.UNKNOWN),
         ("athens", Status.UNKNOWN),
-        ("loadBalancerEnabled", Status.WITHOUT_EFFECT),
+        ("loadBalancerDebugModeEnabled", Status.WITHOUT_EFFECT),
     ]
 
 

@@ -201,7 +201,7 @@ def test_a_line_without_an_equals_sign_is_an_error_with_its_number(start, tmp_pa
 def test_settings_that_are_ignored_are_named_once(start, tmp_path):
     conf = configured(
         tmp_path,
-        *("brokerServicePrt=1", "loadBalancerSheddingIntervalMinutes=7", "clusterName=c"),
+        *("brokerServicePrt=1", "loadBalancerSplitIntervalMinutes=7", "clusterName=c"),
         *("athens=x", "webSocketServiceEnabled=true", "authenticationEnabled=false"),
     )
     with start("--memory", *conf) as running:
@@ -212,7 +212,7 @@ def test_settings_that_are_ignored_are_named_once(start, tmp_path):
         "ignored; did you mean brokerServicePort?\n"
         f"{NOT_DONE} webSocketServiceEnabled=true\n"
         "config.without_effect settings of Pulsar that are ignored: "
-        "loadBalancerSheddingIntervalMinutes=7"
+        "loadBalancerSplitIntervalMinutes=7"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from magnetar.auth.authentication import Authentication
 from magnetar.broker.server_tls import Expiry
@@ -66,6 +66,7 @@ class BrokerHealth:
     write_failure: Callable[[], tuple[float, str] | None] = lambda: None  # The last: when, why.
     folder_lost: Callable[[], str] = str  # Why dataDirectory is no longer ours; "": it is.
     damage: LogDamage = field(default_factory=LogDamage)  # That the start found in the log.
+    load_report: Callable[[], Mapping[str, Any]] | None = None  # None: no load is balanced.
     loop_lag: Histogram = field(default_factory=Histogram)
     traces: TraceCounts | None = None  # None: there are none.
     certificates: Callable[[], Sequence[Expiry]] = tuple  # Those of TLS.

@@ -31,8 +31,8 @@ TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
 PAUSE_S: Final = 0.001
 """So long: the thread of the log needs the interpreter, which a busy loop leaves to nobody."""
 
-_Totals: TypeAlias = tuple[int, int, int, int]
-_NOTHING: Final[_Totals] = (0, 0, 0, 0)
+Totals: TypeAlias = tuple[int, int, int, int]
+_NOTHING: Final[Totals] = (0, 0, 0, 0)
 Sight: TypeAlias = frozenset[NamespaceName] | None
 """Which namespaces somebody may see; None: everything."""
 
@@ -81,7 +81,7 @@ class _Found:
     """Sums over the open topics."""
 
     sums: dict[NamespaceName, NamespaceSums] = field(default_factory=dict)
-    totals: dict[TopicName, _Totals] = field(default_factory=dict)
+    totals: dict[TopicName, Totals] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class Overview:
         self._resources = resources
         self._health = health
         self._clock = clock
-        self._totals: dict[TopicName, _Totals] = {}
+        self._totals: dict[TopicName, Totals] = {}
         self._last = Snapshot(health.started_at, 0, 0.0, {}, [], None)
         self._counted_at: float | None = None
         now = clock.now()
@@ -210,7 +210,7 @@ class Overview:
             sums = found.sums.get(name.namespace)
             if sums is None:
                 sums = found.sums[name.namespace] = NamespaceSums()
-            found.totals[name] = _add_topic(sums, topic, before.get(name, _NOTHING))
+            found.totals[name] = add_topic(sums, topic, before.get(name, _NOTHING))
             if count % TOPICS_PER_TURN == 0:
                 await self._clock.sleep(PAUSE_S)
         return found
@@ -236,7 +236,7 @@ class Overview:
             return known
 
 
-def _add_topic(sums: NamespaceSums, topic: Topic, before: _Totals) -> _Totals:
+def add_topic(sums: NamespaceSums, topic: Topic, before: Totals) -> Totals:
     """Add what a topic has, and what it did since; return its totals since it was loaded."""
     removed = topic.removed_totals
     messages, size = removed.message_count, removed.size_bytes

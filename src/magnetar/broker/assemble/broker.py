@@ -74,6 +74,9 @@ async def running_broker(
         context = BuildContext(
             config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack
         )
+        among_others = config.metadata.in_cluster or (
+            stores is not None and "loadBalancerEnabled" in config.sources
+        )
         stores = stores or await open_stores(context, files)
         services = await open_services(context, _address(config, listeners), stores)
         traces = await trace_parts(context, services)
@@ -115,6 +118,8 @@ async def running_broker(
                 audit=audit,
             )
         await broker.start()
+        if config.load.enabled and among_others:
+            _balance_load(config, services)
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current())
         broker.reload = partial(_reload, services, tls)
@@ -140,6 +145,24 @@ async def _leave(services: Services) -> None:
             await services.topics.leave_to(others)
     except MagnetarError as error:
         log.warning("broker.bundles_kept error=%s: they are released when they are closed", error)
+
+
+def _balance_load(config: Config, services: Services) -> None:
+    """Share the load with the other brokers."""
+    from magnetar.broker.cluster.load import report_json  # noqa: PLC0415 - who is alone
+    from magnetar.broker.load_manager import LoadManager  # noqa: PLC0415 - does not pay for it
+
+    manager = LoadManager(
+        services.member,
+        services.brokers,
+        services.topics,
+        resources=services.resources,
+        peers=services.peers,
+        settings=config.load,
+        cluster=config.server.cluster,
+    )
+    manager.start()
+    services.health.load_report = lambda: report_json.shown(manager.report)
 
 
 async def _reload(services: Services, tls: ServerTls | None, config: Config) -> None:

@@ -51,6 +51,7 @@ class Services:
     creation: Creation
     topics: TopicRegistry
     lookup: Lookup
+    member: Membership
     brokers: Brokers
     peers: Peers
     schema_registry: SchemaRegistry
@@ -164,6 +165,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         creation=creation,
         topics=topics,
         lookup=lookup,
+        member=member,
         brokers=brokers,
         peers=peers,
         schema_registry=schemas,

@@ -83,6 +83,7 @@ class Ownership:
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
         self._successors: Iterator[BrokerAddress] | None = None
+        self._place: Callable[[Bundle], Awaitable[BrokerAddress]] | None = None
         self._leases = member.leases(paths.BUNDLE_OWNERS, self._lost)
 
     def close(self) -> None:
@@ -95,6 +96,10 @@ class Ownership:
         When the call returns, nothing may be answered any more for the topics of the bundle.
         """
         self._give_up = give_up
+
+    def place_by(self, place: Callable[[Bundle], Awaitable[BrokerAddress]]) -> None:
+        """Let ``place`` say which broker takes a bundle that nobody serves."""
+        self._place = place
 
     def leave_to(self, others: Sequence[BrokerAddress]) -> None:
         """Acquire nothing more: who asks for a bundle that is free is sent to one of the others."""
@@ -204,6 +209,8 @@ class Ownership:
             if to is None and self._successors is not None:
                 to = next(self._successors)
                 await self._hand_over(bundle, to)
+            elif to is None and self._place is not None:
+                to = await self._placed(bundle, self._place)
             if to is None:
                 owner = await self._take(bundle)
             else:
@@ -211,6 +218,18 @@ class Ownership:
         finally:
             self._on(bundle, Event.TAKEN if owner is self.own else Event.REFUSED)
         return owner
+
+    async def _placed(
+        self, bundle: Bundle, place: Callable[[Bundle], Awaitable[BrokerAddress]]
+    ) -> BrokerAddress | None:
+        """Another broker, told by a note to take a bundle; None where this one should, or see."""
+        if await self._member.metadata.get(paths.bundle_owner(bundle)) is not None:
+            return None  # It has an owner, or one that is gone.
+        to = await place(bundle)
+        if to == self.own:
+            return None
+        await self._hand_over(bundle, to)
+        return to
 
     async def _take(self, bundle: Bundle) -> BrokerAddress:
         owner = self._member.codec.decode_owner(await self._leases.take(paths.bundle_owner(bundle)))

@@ -22,6 +22,7 @@
     /namespace/{tenant}/{namespace}/{range}                            the broker of a bundle
     /transfers/{tenant}/{namespace}/{range}                            the broker that takes it next
     /loadbalance/brokers/{host:port}                                   a broker that runs
+    /loadbalance/reports/{host:port}                                   the load of a broker
     /loadbalance/leader                                                the broker that leads
 
     /counters/starts                                                   its version counts starts
@@ -62,6 +63,7 @@ TRANSFERS = "/transfers"
 LOAD_BALANCE = "/loadbalance"
 BROKERS = "/loadbalance/brokers"
 LEADER = "/loadbalance/leader"
+LOAD_REPORTS = "/loadbalance/reports"
 
 
 def cluster(name: str) -> str:
@@ -195,6 +197,11 @@ def transfer(bundle: Bundle) -> str:
 def broker(name: str) -> str:
     """Return the path of the record that a broker runs."""
     return f"{BROKERS}/{encode(name)}"
+
+
+def load_report(name: str) -> str:
+    """Return the path of what a broker says of its load."""
+    return f"{LOAD_REPORTS}/{encode(name)}"
 
 
 def encode(name: str) -> str:

@@ -221,6 +221,7 @@ async def open_world(settings=None, clock=None):
             creation=creation,
             topics=registry,
             lookup=Lookup(resources, ownership, kept=True),
+            member=member,
             brokers=brokers,
             peers=Peers(address, {}, SystemClock(), tls=False),
             schema_registry=schemas,

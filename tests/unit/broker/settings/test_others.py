@@ -43,7 +43,7 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
             "authorizationProvider",
             "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider",
         ),
-        ("loadBalancerEnabled", "true"),
+        ("loadBalancerTransferEnabled", "true"),
     ],
 )
 def test_what_asks_for_nothing_passes(key, value):

@@ -66,7 +66,7 @@ import sys
 from magnetar.broker.config import Config
 Config.read(environment={"MAGNETAR_BROKER_SERVICE_PORT": "1"}, flags={"durability": "none"})
 assert "tomllib" not in sys.modules
-assert Config.read(flags={"loadBalancerEnabled": "true"}).others
+assert Config.read(flags={"loadBalancerTransferEnabled": "true"}).others
 assert "tomllib" in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -63,9 +63,10 @@ async def topics(admin: BrokerServices, _: Request) -> Reply:
     return await shown_in_turns(found)
 
 
-async def no_load(_admin: BrokerServices, _request: Request) -> Reply:
-    """There is no load to balance, so that there is no report."""
-    return done()
+async def load_report(admin: BrokerServices, _request: Request) -> Reply:
+    """What this broker said last of its load; nothing where there is none to balance."""
+    report = admin.health.load_report
+    return done() if report is None else shown(report())
 
 
 async def no_bookies(_admin: BrokerServices, _request: Request) -> Reply:
@@ -104,7 +105,7 @@ ROUTES: Final = (
     Route("GET", f"{_ALL}/metrics", metrics, Access.SUPERUSER),
     Route("GET", f"{_ALL}/mbeans", beans, Access.SUPERUSER),
     Route("GET", f"{_ALL}/topics", topics, Access.SUPERUSER),
-    Route("GET", f"{_ALL}/load-report", no_load, Access.SUPERUSER),
+    Route("GET", f"{_ALL}/load-report", load_report, Access.SUPERUSER),
     Route("GET", f"{_ALL}/bookieops", no_bookies, Access.SUPERUSER),
     Route("GET", f"{_ALL}/allocator-stats/{{allocator}}", allocator, Access.SUPERUSER),
     Route("GET", _AVAILABLE, availability, Access.SUPERUSER),

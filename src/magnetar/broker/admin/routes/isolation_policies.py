@@ -1,4 +1,4 @@
-"""Which brokers of a cluster serve which namespaces: kept, and shown for the one there is."""
+"""Which brokers of a cluster serve which namespaces: what ``load_manager.py`` places by."""
 
 import json
 from typing import Any, Final
@@ -48,7 +48,7 @@ async def change(admin: RecordServices, request: Request) -> Reply:
         _pattern(expression)
     where = paths.isolation_policies(cluster_name(request))
     await admin.resources.objects.put(where, **{name: policy})
-    return done(("namespaceIsolationPolicies",))
+    return done(("namespaceIsolationPolicies",) if admin.health.load_report is None else ())
 
 
 async def delete(admin: RecordServices, request: Request) -> Reply:

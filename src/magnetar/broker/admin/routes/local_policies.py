@@ -1,6 +1,7 @@
 """What a cluster alone knows of a namespace: its anti-affinity group, and the bookies it prefers.
 
-Both are kept and shown. The bookies are those of the ledgers that its topics begin from then on.
+By the group the brokers of a cluster share namespaces out. The bookies are those of the ledgers
+that its topics begin from then on.
 """
 
 from typing import Final
@@ -33,7 +34,7 @@ async def set_group(admin: RecordServices, request: Request) -> Reply:
     name = arguments.body(request) if sent.startswith('"') else sent
     where = await _existing(admin, request)
     await admin.resources.objects.put(paths.local_policies(where), **{GROUP: name})
-    return done(("antiAffinity",) if name else ())
+    return done(("antiAffinity",) if name and admin.health.load_report is None else ())
 
 
 async def remove_group(admin: RecordServices, request: Request) -> Reply:
