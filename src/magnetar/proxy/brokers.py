@@ -113,7 +113,7 @@ async def running(metadata: MetadataStore, codec: Codec) -> list[BrokerAddress]:
     """The brokers that have a record. Raises what the metadata store raises."""
     found = []
     for child in sorted(await metadata.children(paths.BROKERS)):
-        record = await metadata.get(paths.broker(paths.decode(child)))
+        record = await metadata.get(f"{paths.BROKERS}/{child}")  # Pulsar encodes no colon.
         if record is not None:
             try:
                 found.append(codec.decode_owner(record.value))

@@ -65,7 +65,7 @@ async def test_brokers_that_come_and_go_are_kept_up_with():
 async def test_a_record_of_pulsars_own_is_read_and_one_that_is_none_is_passed_over():
     metadata = MemoryMetadataStore()
     record = b'{"pulsarServiceUrl":"pulsar://three:6650","webServiceUrl":"http://three:8080"}'
-    await metadata.put(paths.broker("three:8080"), record)
+    await metadata.put(f"{paths.BROKERS}/three:8080", record)
     await metadata.put(paths.broker("odd:8080"), b"odd")
     found = await running(metadata, PulsarCodec())
     assert [each.service_url for each in found] == ["pulsar://three:6650"]
