@@ -47,7 +47,7 @@ other-clients: $(READY)  ## transactions by the Java and the Go client (Maven an
 cluster-jars: $(READY)  ## a real ZooKeeper and real bookies for the tests of clusters (Maven fetches them)
 	@$(PY) -m bench.bookkeeper_cluster
 
-cluster: $(READY)   ## ZooKeeper, three bookies and a broker on this machine, until Ctrl-C (Maven fetches them)
+cluster: $(READY)   ## ZooKeeper, three bookies, two brokers and a proxy on this machine, until Ctrl-C (Maven fetches them)
 	@$(PY) -m bench.cluster $(ARGS)
 
 test-cluster: $(READY)  ## clients, recordings, transactions, functions and Spark on a real ZooKeeper and bookies
