@@ -58,7 +58,7 @@ class Records:
         resources = Resources(self.metadata, codec=JsonCodec())
         await resources.ensure_defaults(*CLUSTER)
         await resources.create_partitioned_topic(TOPIC.partitioned_name, 3, {"p": "q"})
-        await resources.change_topic_policies(
+        await resources.topic_policies.change(
             TOPIC.partitioned_name,
             is_global=False,
             retention=RetentionPolicies(1, 2),
@@ -142,7 +142,7 @@ class Records:
             if policies is not None:
                 policies.bundles.bundle_of(TOPIC)
                 policies.shown()
-            await resources.topic_policies(TOPIC.partitioned_name)
+            await resources.topic_policies.get(TOPIC.partitioned_name)
             await groups.get("g")
             tenant = await resources.tenant("public")
             if tenant is not None:
