@@ -6,9 +6,7 @@ broker and one for each bookie, and in front of each bookie one for the broker, 
 written into the bookie's record.
 """
 
-import asyncio
 import os
-import threading
 import time
 from contextlib import ExitStack, contextmanager
 from random import Random
@@ -17,7 +15,7 @@ import pytest
 from cluster.test_kills import Load
 from kazoo.client import KazooClient
 from support.clusters import only_on_request
-from support.network import Proxy
+from support.relays import Relays, reset, silent
 
 from bench.bookkeeper_cluster import BookKeeperCluster
 from bench.maven import Missing
@@ -27,44 +25,11 @@ from magnetar.testing.processes import BrokerProcess
 CUTS = int(os.environ.get("CUTS", "1"))
 SEED = int(os.environ.get("SEED", "1"))
 SESSION_MS = 4000
-SHORT_S = 1.5
+SHORT_S = 1.0
 LONG_S = 7.0
 """Longer than the session of the broker, and than those of bookies (6 s)."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(180 + 120 * CUTS)]
-
-
-class Relays:
-    """Relays in a loop of their own, which tests use from outside."""
-
-    def __init__(self):
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self._relays = []
-
-    def do(self, work):
-        """Run a coroutine function, or call a function, in the loop; return its result."""
-
-        async def done():
-            result = work()
-            return await result if asyncio.iscoroutine(result) else result
-
-        return asyncio.run_coroutine_threadsafe(done(), self._loop).result(20)
-
-    def to(self, port):
-        """A relay to a port of this machine."""
-        relay = Proxy("127.0.0.1", port)
-        self.do(relay.__aenter__)
-        self._relays.append(relay)
-        return relay
-
-    def close(self):
-        for relay in self._relays:
-            self.do(lambda relay=relay: relay.__aexit__(None, None, None))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(20)
-        self._loop.close()
 
 
 class Network:
@@ -126,36 +91,6 @@ def broker(network, tmp_path):
         yield started
 
 
-def refuse(relay, refusing):
-    relay.refusing = refusing
-    if refusing:
-        relay.cut()
-
-
-@contextmanager
-def reset(network, links):
-    """Connections end, and new ones are refused."""
-    for link in links:
-        network.relays.do(lambda link=link: refuse(link, True))
-    try:
-        yield
-    finally:
-        for link in links:
-            network.relays.do(lambda link=link: refuse(link, False))
-
-
-@contextmanager
-def silent(network, links):
-    """Connections stay, and nothing arrives."""
-    for link in links:
-        network.relays.do(link.hold)
-    try:
-        yield
-    finally:
-        for link in links:
-            network.relays.do(link.release)
-
-
 @contextmanager
 def for_a_while(cut, seconds):
     """End the cut before answers are waited for: there are none while it lasts."""
@@ -185,14 +120,14 @@ def test_nothing_answered_is_lost_and_order_is_kept(network, broker, capsys):
 
     zookeeper, bookies = [network.broker_to_zookeeper], network.broker_to_bookies
     faults = {
-        "bookie, reset": lambda: reset(network, bookie()),
-        "bookie, silent": lambda: silent(network, bookie()),
-        "all bookies, silent": lambda: for_a_while(silent(network, bookies), SHORT_S),
-        "all bookies, reset": lambda: for_a_while(reset(network, bookies), SHORT_S),
-        "ZooKeeper, reset": lambda: reset(network, zookeeper),
-        "ZooKeeper, silent": lambda: silent(network, zookeeper),
-        "ZooKeeper, silent, long": lambda: for_a_while(silent(network, zookeeper), LONG_S),
-        "bookie's ZooKeeper, long": lambda: also(silent(network, its_zookeeper()), LONG_S),
+        "bookie, reset": lambda: reset(network.relays, bookie()),
+        "bookie, silent": lambda: silent(network.relays, bookie()),
+        "all bookies, silent": lambda: for_a_while(silent(network.relays, bookies), SHORT_S),
+        "all bookies, reset": lambda: for_a_while(reset(network.relays, bookies), SHORT_S),
+        "ZooKeeper, reset": lambda: for_a_while(reset(network.relays, zookeeper), SHORT_S),
+        "ZooKeeper, silent": lambda: for_a_while(silent(network.relays, zookeeper), SHORT_S),
+        "ZooKeeper, silent, long": lambda: for_a_while(silent(network.relays, zookeeper), LONG_S),
+        "bookie's ZooKeeper, long": lambda: also(silent(network.relays, its_zookeeper()), LONG_S),
     }
     turns = [name for name in faults for _ in range(CUTS)]
     random.shuffle(turns)

@@ -161,3 +161,15 @@ async def test_a_busy_broker_sheds_to_the_other():
                 await asyncio.gather(*map(publish, names))
         assert here.ownership.bundles
         assert not pair.served_twice()
+
+
+async def test_a_broker_that_lost_its_record_serves_what_it_is_asked_for_if_it_is_alone():
+    """Its session ended, and it registers again just now."""
+    async with two_brokers(**BALANCED) as pair:
+        name = NamespaceName("public", "n")
+        await create(pair, name)
+        for each in await pair.sessions[0].children(paths.BROKERS):
+            await pair.sessions[0].delete(f"{paths.BROKERS}/{each}")
+        (bundle, *_) = (await resources_of(pair).namespace(name)).bundles.of(name)
+        manager = pair.registries[0].ownership._place
+        assert await manager(bundle) == pair.brokers[0].broker.address

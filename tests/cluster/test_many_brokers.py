@@ -1,4 +1,4 @@
-"""Three brokers on one cluster's stores under load, while they are killed, stopped and drained.
+"""Three brokers on one cluster under load, while they are killed, stopped, drained and cut off.
 
 ``KILLS=20 ON_CLUSTER=1 pytest -s tests/cluster/test_many_brokers.py`` does each 20 times, and
 prints how long publishing stood still.
@@ -16,13 +16,14 @@ from statistics import median
 import pulsar
 import pytest
 from support.clusters import only_on_request
+from support.relays import Relays, silent
 
 from bench.bookkeeper_cluster import BookKeeperCluster
 from bench.maven import Missing
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
-FAULTS = os.environ.get("FAULTS", "killed stopped drained").split()
+FAULTS = os.environ.get("FAULTS", "killed,stopped,drained,cut off").split(",")
 SEED = int(os.environ.get("SEED", "1"))
 TOPICS = [f"persistent://public/default/t{number}" for number in range(12)]
 SESSION_MS = 6000
@@ -143,20 +144,27 @@ def own_cluster(tmp_path):
 
 
 @pytest.fixture
-def brokers(own_cluster, tmp_path):
-    settings = {
-        "metadataStoreUrl": f"zk:{own_cluster.zookeeper.address}",
-        "metadataStoreSessionTimeoutMillis": SESSION_MS,
-    }
+def relays(own_cluster):
+    """One for each broker, to ZooKeeper."""
+    relays = Relays()
+    relays.to_zookeeper = [relays.to(own_cluster.zookeeper.port) for _ in range(3)]
+    yield relays
+    relays.close()
+
+
+@pytest.fixture
+def brokers(relays, tmp_path):
     with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                BrokerProcess(
-                    tmp_path / f"b{number}" / "none", settings=settings, startup_timeout_s=60
-                )
-            )
-            for number in range(3)
-        ]
+        started = []
+        for number, relay in enumerate(relays.to_zookeeper):
+            settings = {
+                "metadataStoreUrl": f"zk:127.0.0.1:{relay.port}",
+                "metadataStoreSessionTimeoutMillis": SESSION_MS,
+            }
+            folder = tmp_path / f"b{number}" / "none"
+            broker = BrokerProcess(folder, settings=settings, startup_timeout_s=60)
+            started.append(stack.enter_context(broker))
+        yield started
 
 
 def probe(brokers):
@@ -200,11 +208,19 @@ def drained(victim, _others):
     victim.start()
 
 
-def test_nothing_answered_is_lost_and_order_is_kept(brokers, capsys):
+def test_nothing_answered_is_lost_and_order_is_kept(brokers, relays, capsys):
     random = Random(SEED)
     load = Load(url_of(brokers))
     load.await_more()
-    faults = {"killed": killed, "stopped": stopped, "drained": drained}
+
+    @contextmanager
+    def cut_off(victim, _others):
+        """It does not hear of ZooKeeper for longer than its session, but of bookies and clients."""
+        with silent(relays, [relays.to_zookeeper[brokers.index(victim)]]):
+            yield None
+            time.sleep(2 * SESSION_MS / 1000)  # It is the fault itself.
+
+    faults = {"killed": killed, "stopped": stopped, "drained": drained, "cut off": cut_off}
     turns = [name for name in FAULTS for _ in range(KILLS)]
     random.shuffle(turns)
     pauses = {name: [] for name in FAULTS}

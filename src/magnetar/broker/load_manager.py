@@ -132,6 +132,8 @@ class LoadManager:
         if any(_within(bundle, each) for each in self._topics.ownership.bundles):
             return own  # It is being split.
         brokers = {each.name: each for each in await self._brokers.all()}
+        if not brokers:
+            return own  # It is alone, and registers again just now.
         before = self._placed.get(bundle)
         if before is not None and before[0] != own.name and now - before[1] < NOT_TAKEN_S:
             brokers.pop(before[0], None)

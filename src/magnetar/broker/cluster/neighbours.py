@@ -22,7 +22,7 @@ from .membership import Membership
 log = logging.getLogger(__name__)
 
 AGAIN_S = 0.1
-"""So long after a connection ended, or did not begin, it is tried again."""
+"""So long after a broker came, or a connection ended or did not begin, it is tried."""
 
 
 class Connected(Protocol):
@@ -76,6 +76,7 @@ class Neighbours:
         broker, was_connected = None, False
         gone = self._member.gone
         try:
+            await self._member.clock.sleep(AGAIN_S)  # It registers before it listens.
             while (broker := await self._found(name, broker)) is not None:
                 was_connected |= await self._ended(broker)
                 # A process that ends may let go of its connections before its port.
