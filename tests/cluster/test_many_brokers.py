@@ -23,7 +23,9 @@ from bench.maven import Missing
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
-FAULTS = os.environ.get("FAULTS", "killed,stopped,drained,cut off").split(",")
+FAULTS = os.environ.get("FAULTS", "killed,stopped,drained").split(",")
+"""``cut off`` is not among them: a broker without ZooKeeper answers lookups after 30 s only, which
+holds up clients that ask it."""
 SEED = int(os.environ.get("SEED", "1"))
 TOPICS = [f"persistent://public/default/t{number}" for number in range(12)]
 SESSION_MS = 6000
@@ -160,6 +162,8 @@ def brokers(relays, tmp_path):
             settings = {
                 "metadataStoreUrl": f"zk:127.0.0.1:{relay.port}",
                 "metadataStoreSessionTimeoutMillis": SESSION_MS,
+                "defaultRetentionTimeInMinutes": -1,
+                "defaultRetentionSizeInMB": -1,
             }
             folder = tmp_path / f"b{number}" / "none"
             broker = BrokerProcess(folder, settings=settings, startup_timeout_s=60)
