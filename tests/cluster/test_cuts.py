@@ -14,11 +14,9 @@ from random import Random
 import pytest
 from cluster.test_kills import Load
 from kazoo.client import KazooClient
-from support.clusters import only_on_request
+from support.clusters import cluster_in, only_on_request
 from support.relays import Relays, reset, silent
 
-from bench.bookkeeper_cluster import BookKeeperCluster
-from bench.maven import Missing
 from magnetar.proto.BookKeeper_pb2 import BookieServiceInfoFormat
 from magnetar.testing.processes import BrokerProcess
 
@@ -66,10 +64,7 @@ class Network:
 @pytest.fixture
 def network(tmp_path):
     only_on_request()
-    try:
-        cluster = BookKeeperCluster(tmp_path / "cluster")
-    except Missing as error:
-        pytest.skip(str(error))
+    cluster = cluster_in(tmp_path / "cluster")
     with ExitStack() as stack:
         relays = Relays()
         stack.callback(relays.close)

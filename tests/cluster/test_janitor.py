@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 from pulsar.schema import StringSchema
 from support.bookkeeper import bookkeeper_store, session
+from support.clusters import cluster_in
 
-from bench.bookkeeper_cluster import BookKeeperCluster, conf_text
-from bench.maven import Missing
+from bench.bookkeeper_cluster import conf_text
 from magnetar import Client
 from magnetar.clock import SystemClock
 from magnetar.errors import LedgerNotFound
@@ -54,11 +54,7 @@ class InTwoDays(SystemClock):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Bookies that no other test has ledgers at."""
-    try:
-        bookies = BookKeeperCluster(tmp_path_factory.mktemp("bookies"), bookies=2)
-    except Missing as error:
-        pytest.skip(str(error))
-    with bookies:
+    with cluster_in(tmp_path_factory.mktemp("bookies"), bookies=2) as bookies:
         yield bookies
 
 

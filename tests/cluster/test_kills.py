@@ -14,10 +14,7 @@ from random import Random
 
 import pulsar
 import pytest
-from support.clusters import only_on_request
 
-from bench.bookkeeper_cluster import BookKeeperCluster
-from bench.maven import Missing
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
@@ -103,18 +100,6 @@ class Load:
             found.append(int(reader.read_next(30_000).data().rstrip(b"x")))
         self._client.close()
         return found
-
-
-@pytest.fixture
-def own_cluster(tmp_path):
-    """A cluster of its own, which others would miss."""
-    only_on_request()
-    try:
-        made = BookKeeperCluster(tmp_path / "cluster")
-    except Missing as error:
-        pytest.skip(str(error))
-    with made:
-        yield made
 
 
 @pytest.fixture

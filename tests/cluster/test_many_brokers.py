@@ -15,11 +15,8 @@ from statistics import median
 
 import pulsar
 import pytest
-from support.clusters import only_on_request
 from support.relays import Relays, silent
 
-from bench.bookkeeper_cluster import BookKeeperCluster
-from bench.maven import Missing
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
@@ -131,18 +128,6 @@ class Load:
 
 def url_of(brokers):
     return "pulsar://" + ",".join(each.service_url.split("//")[1] for each in brokers)
-
-
-@pytest.fixture
-def own_cluster(tmp_path):
-    """A cluster of its own, which others would miss."""
-    only_on_request()
-    try:
-        made = BookKeeperCluster(tmp_path / "cluster")
-    except Missing as error:
-        pytest.skip(str(error))
-    with made:
-        yield made
 
 
 @pytest.fixture

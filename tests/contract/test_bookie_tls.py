@@ -8,10 +8,9 @@ import pytest
 import uvloop
 from support.bookkeeper import bookkeeper_store, session
 from support.certificates import Authority
+from support.clusters import cluster_in
 from unit.storage.ledger.local.support import append, everything, run
 
-from bench.bookkeeper_cluster import BookKeeperCluster
-from bench.maven import Missing
 from magnetar.errors import ConnectionLost, InvalidValue, MagnetarError, StorageError
 from magnetar.storage.ledger.bookkeeper.client_tls import TlsSettings
 from magnetar.storage.ledger.bookkeeper.inspection import spaces_of_bookies
@@ -58,11 +57,7 @@ def secured(files, tmp_path_factory):
         "bookieAuthProviderFactoryClass": "org.apache.bookkeeper.tls.BookieAuthZFactory",
         "authorizedRoles": "broker,bookie",
     }
-    try:
-        cluster = BookKeeperCluster(tmp_path_factory.mktemp("secured"), 1, settings)
-    except Missing as error:
-        pytest.skip(str(error))
-    with cluster:
+    with cluster_in(tmp_path_factory.mktemp("secured"), bookies=1, settings=settings) as cluster:
         yield cluster
 
 

@@ -29,14 +29,26 @@ def zookeeper(tmp_path_factory):
         yield server
 
 
+def cluster_in(folder, **options):
+    """Bookies and their ZooKeeper server, to be started; skips where they were not fetched."""
+    try:
+        return BookKeeperCluster(folder, **options)
+    except Missing as error:
+        pytest.skip(str(error))
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
     """Three bookies and their ZooKeeper server."""
-    try:
-        bookies = BookKeeperCluster(tmp_path_factory.mktemp("bookkeeper"))
-    except Missing as error:
-        pytest.skip(str(error))
-    with bookies:
+    with cluster_in(tmp_path_factory.mktemp("bookkeeper")) as bookies:
+        yield bookies
+
+
+@pytest.fixture
+def own_cluster(tmp_path):
+    """The same for one test alone, which others would miss."""
+    only_on_request()
+    with cluster_in(tmp_path / "cluster") as bookies:
         yield bookies
 
 
