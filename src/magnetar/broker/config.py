@@ -7,10 +7,10 @@ environment (``MAGNETAR_BROKER_SERVICE_PORT`` for ``brokerServicePort``), a comm
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import is_loopback
@@ -34,7 +34,9 @@ from .settings.server import ServerSettings
 from .settings.setting import (
     ENVIRONMENT_PREFIX,
     refusal_text,
+    rows_of,
     section_from,
+    sections_of,
     settings_of,
     text_of,
     variable_of,
@@ -198,32 +200,15 @@ class Config:
         ]
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Key, value, source and explanation of every setting, in the order of the sections.
-
-        Secrets are not shown.
-        """
-        return [
-            (
-                one.key,
-                one.shown(getattr(getattr(self, name), one.name)),
-                self._source(one.key),
-                one.about,
-            )
-            for name, section in _SECTIONS.items()
-            for one in settings_of(section)
-        ]
+        """Key, value, source and explanation of every setting. Secrets are not shown."""
+        return rows_of(self, _SECTIONS, self._source)
 
     def _source(self, key: str) -> str:
         source = self.sources.get(key, "default")
         return f"default: what {source} says is refused" if key in self.wrong else source
 
 
-_SECTIONS: Final[Mapping[str, type[Any]]] = {
-    each.name: each.type
-    for each in fields(Config)
-    if isinstance(each.type, type) and is_dataclass(each.type)
-}
-"""By the name of their field, in its order."""
+_SECTIONS: Final = sections_of(Config)
 _KEYS: Final = frozenset(one.key for section in _SECTIONS.values() for one in settings_of(section))
 _KEYS_BY_VARIABLE: Final = {variable_of(key): key for key in _KEYS}
 

@@ -1,10 +1,10 @@
 """The settings of one proxy, read once from a ``proxy.conf``, the environment and flags, frozen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from magnetar.broker.settings.auth import AuthSettings
 from magnetar.broker.settings.auth import refusals as auth_refusals
@@ -16,11 +16,14 @@ from magnetar.broker.settings.pulsar import PulsarTable
 from magnetar.broker.settings.setting import (
     refusal_text,
     refusal_texts,
+    rows_of,
     section_from,
+    sections_of,
     settings_of,
     text_of,
     variable_of,
 )
+from magnetar.broker.settings.tls import refused_of_clients
 from magnetar.client.service_url import ServiceUrl
 from magnetar.errors import InvalidValue
 from magnetar.model.broker_address import is_loopback
@@ -163,21 +166,8 @@ class ProxyConfig:
         return found
 
     def _refused_tls(self) -> list[tuple[str, str, str]]:
-        tls, found = self.tls, []
-        ports = "servicePortTls (6651) or webServicePortTls (8443)"
-        if tls.on and (tls.certificate is None or tls.key is None):
-            key = "servicePortTls" if tls.port is not None else "webServicePortTls"
-            value = str(tls.web_port if tls.port is None else tls.port)
-            found.append((key, value, "set tlsCertificateFilePath and tlsKeyFilePath, both of PEM"))
-        unchecked = tls.insecure or tls.trust is None or not tls.on
-        if tls.require_certificate and unchecked:
-            remedy = f"nobody could check them: set tlsTrustCertsFilePath and {ports}, and do "
-            remedy += "without tlsAllowInsecureConnection"
-            found.append(("tlsRequireTrustedClientCertOnConnect", "true", remedy))
-        if self.auth.enabled and "tls" in self.auth.methods and unchecked:
-            remedy = f"who a certificate names is believed only where it is checked: set {ports} "
-            remedy += "and tlsTrustCertsFilePath, and do without tlsAllowInsecureConnection"
-            found.append(("authenticationProviders", ",".join(self.auth.providers), remedy))
+        tls = self.tls
+        found = refused_of_clients(tls.of_server, self.auth, "servicePortTls", "webServicePortTls")
         if (tls.client_certificate is None) != (tls.client_key is None):
             remedy = "set brokerClientCertificateFilePath and brokerClientKeyFilePath both"
             found.append(("brokerClientKeyFilePath", str(tls.client_key or ""), remedy))
@@ -200,24 +190,11 @@ class ProxyConfig:
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Key, value, source and explanation of every setting. Secrets are not shown."""
-        return [
-            (
-                one.key,
-                one.shown(getattr(getattr(self, name), one.name)),
-                self.sources.get(one.key, "default"),
-                one.about,
-            )
-            for name, section in _SECTIONS.items()
-            for one in settings_of(section)
-            if one.key in KEYS
-        ]
+        rows = rows_of(self, _SECTIONS, lambda key: self.sources.get(key, "default"))
+        return [row for row in rows if row[0] in KEYS]
 
 
-_SECTIONS: Final[Mapping[str, type[Any]]] = {
-    each.name: each.type
-    for each in fields(ProxyConfig)
-    if isinstance(each.type, type) and is_dataclass(each.type)
-}
+_SECTIONS: Final = sections_of(ProxyConfig)
 KEYS: Final = (
     frozenset(one.key for section in _SECTIONS.values() for one in settings_of(section))
     - _OF_BROKERS_ONLY

@@ -1,8 +1,8 @@
 """One setting: its key, the values it may have, and how text becomes a value. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
@@ -116,6 +116,29 @@ def settings_of(section: type[Any]) -> tuple[Setting, ...]:
     """The settings a section is made of, in its order; a field without a key is none."""
     declared = [each for each in fields(section) if each.metadata]
     return tuple(Setting(each.name, each.type, **each.metadata) for each in declared)
+
+
+def sections_of(config: type[Any]) -> Mapping[str, type[Any]]:
+    """The sections that a configuration is made of, by the name of their field, in its order."""
+    return {
+        each.name: each.type
+        for each in fields(config)
+        if isinstance(each.type, type) and is_dataclass(each.type)
+    }
+
+
+def rows_of(
+    config: object, sections: Iterable[str], source_of: Callable[[str], str]
+) -> list[tuple[str, str, str, str]]:
+    """Key, value, source and explanation of every setting of these sections, in their order.
+
+    Secrets are not shown.
+    """
+    return [
+        (one.key, one.shown(getattr(section, one.name)), source_of(one.key), one.about)
+        for section in (getattr(config, name) for name in sections)
+        for one in settings_of(type(section))
+    ]
 
 
 def section_from(

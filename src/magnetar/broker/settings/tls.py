@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from .auth import AuthSettings
 from .setting import refusal_texts, setting
+
+_PORT: Final = "brokerServicePortTls"
+_WEB_PORT: Final = "webServicePortTls"
 
 TlsProtocol = Literal["TLSv1.2", "TLSv1.3"]
 
@@ -96,29 +99,43 @@ class TlsSettings:
 def refusals(tls: TlsSettings, auth: AuthSettings, sources: Mapping[str, str]) -> list[str]:
     """Why a broker must not start with these settings, each with the remedy."""
     found = []
-    ports = "brokerServicePortTls (6651) or webServicePortTls (8443)"
+    ports = _ports(_PORT, _WEB_PORT)
     if tls.enabled and not tls.on:
         found.append(("tlsEnabled", "true", f"nothing speaks TLS: set {ports}"))
     if tls.certificate is not None and not tls.on and "tlsEnabled" not in sources:
         found.append(("tlsCertificateFilePath", str(tls.certificate), f"set {ports}, too"))
+    found += refused_of_clients(tls, auth, _PORT, _WEB_PORT)
+    return refusal_texts(found + _of_client(tls, sources), sources)
+
+
+def refused_of_clients(
+    tls: TlsSettings, auth: AuthSettings, port: str, web_port: str
+) -> list[tuple[str, str, str]]:
+    """Key, value and remedy of what cannot be with clients; the ports are named by their keys."""
+    found = []
     if tls.on and (tls.certificate is None or tls.key is None):
-        key = "brokerServicePortTls" if tls.port is not None else "webServicePortTls"
+        key = port if tls.port is not None else web_port
         value = str(tls.web_port if tls.port is None else tls.port)
         found.append((key, value, "set tlsCertificateFilePath and tlsKeyFilePath, both of PEM"))
-    found += _of_client(tls, sources)
-    if tls.require_certificate and (tls.insecure or tls.trust is None or not tls.on):
+    unchecked = tls.insecure or tls.trust is None or not tls.on
+    ports = _ports(port, web_port)
+    if tls.require_certificate and unchecked:
         remedy = (
             f"nobody could check them: set tlsTrustCertsFilePath and {ports}, and do without "
             "tlsAllowInsecureConnection"
         )
         found.append(("tlsRequireTrustedClientCertOnConnect", "true", remedy))
-    if auth.enabled and "tls" in auth.methods and (tls.insecure or tls.trust is None or not tls.on):
+    if auth.enabled and "tls" in auth.methods and unchecked:
         remedy = (
             f"who a certificate names is believed only where it is checked: set {ports} and "
             "tlsTrustCertsFilePath, and do without tlsAllowInsecureConnection"
         )
         found.append(("authenticationProviders", ",".join(auth.providers), remedy))
-    return refusal_texts(found, sources)
+    return found
+
+
+def _ports(port: str, web_port: str) -> str:
+    return f"{port} (6651) or {web_port} (8443)"
 
 
 def _of_client(tls: TlsSettings, sources: Mapping[str, str]) -> list[tuple[str, str, str]]:
