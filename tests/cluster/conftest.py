@@ -46,7 +46,12 @@ async def two_brokers(*, over=None, count=2, change_events=False, **settings):
         for _ in range(count):
             sessions.append(MemoryMetadataStore(tree))
             stack.push_async_callback(sessions[-1].close)
-            stores = Stores(sessions[-1], ledgers, change_events=change_events)
+            stores = Stores(
+                sessions[-1],
+                ledgers,
+                change_events=change_events,
+                load_balanced="loadBalancerEnabled" in settings,
+            )
             broker = LocalBroker(settings=settings, stores=stores)
             brokers.append(await stack.enter_async_context(broker))
         yield Pair(brokers, sessions)

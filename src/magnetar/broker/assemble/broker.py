@@ -74,9 +74,6 @@ async def running_broker(
         context = BuildContext(
             config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack
         )
-        among_others = config.metadata.in_cluster or (
-            stores is not None and "loadBalancerEnabled" in config.sources
-        )
         stores = stores or await open_stores(context, files)
         services = await open_services(context, _address(config, listeners), stores)
         traces = await trace_parts(context, services)
@@ -118,7 +115,7 @@ async def running_broker(
                 audit=audit,
             )
         await broker.start()
-        if config.load.enabled and among_others:
+        if config.load.enabled and stores.load_balanced:
             _balance_load(config, services)
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current())

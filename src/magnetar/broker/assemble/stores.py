@@ -40,6 +40,7 @@ class Stores(NamedTuple):
     codec: Codec = JsonCodec()  # How the records of the metadata store look.
     cluster: ClusterStores | None = None  # None: the broker is alone.
     change_events: bool = False  # Whether policies of topics are in topics, as in Pulsar.
+    load_balanced: bool = False  # Whether those who share them share their load, too.
 
 
 async def open_stores(context: BuildContext, files: Files | None) -> Stores:
@@ -49,7 +50,8 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
         check_cluster()
         from .cluster_stores import open_cluster_stores  # noqa: PLC0415 - for clusters alone
 
-        return Stores(*await open_cluster_stores(context), change_events=True)
+        shared = await open_cluster_stores(context)
+        return Stores(*shared, change_events=True, load_balanced=True)
     if settings.in_memory:
         return Stores(MemoryMetadataStore(), MemoryLedgerStore())
     folder = settings.data_directory

@@ -41,6 +41,12 @@ class LedgerOptions:
 AS_THE_STORE_IS_SET: Final = LedgerOptions()
 
 
+def made_for(component: str, whose: Mapping[str, str]) -> dict[str, bytes]:
+    """Return what Pulsar keeps with a ledger, so that its tools tell what it is for, and whose."""
+    told = {"application": "pulsar", "component": component, **whose}
+    return {key: text.encode() for key, text in told.items()}
+
+
 class LedgerEnd(NamedTuple):
     """Where a ledger ends: the last entry's id (-1 when empty) and the entries' bytes."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from magnetar.model.policy_values import PersistencePolicies
-from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerOptions
+from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerOptions, made_for
 from magnetar.storage.managed_ledger.cache import CACHE_SIZE_MAX
 
 
@@ -39,8 +39,6 @@ def ledger_options(persistence: PersistencePolicies | None) -> LedgerOptions:
 
 
 def ledger_metadata(log: str, cursor: str = "") -> Mapping[str, bytes]:
-    """Return what Pulsar keeps with a ledger, so that its tools tell whose it is."""
-    told = {"application": "pulsar", "component": "managed-ledger", "pulsar/managed-ledger": log}
-    if cursor:
-        told["pulsar/cursor"] = cursor
-    return {key: text.encode() for key, text in told.items()}
+    """Return what is kept with a ledger of a log, or of one of its cursors."""
+    whose = {"pulsar/managed-ledger": log} | ({"pulsar/cursor": cursor} if cursor else {})
+    return made_for("managed-ledger", whose)

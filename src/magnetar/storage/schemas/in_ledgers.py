@@ -20,7 +20,7 @@ from magnetar.storage.codec.pulsar.schemas import (
     hash_of,
 )
 from magnetar.storage.ledger.appending import append_durably
-from magnetar.storage.ledger.store import LedgerId, LedgerOptions, LedgerStore
+from magnetar.storage.ledger.store import LedgerId, LedgerOptions, LedgerStore, made_for
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import ABSENT, MetadataStore, Watch
 
@@ -91,9 +91,8 @@ class SchemasInLedgers:
         self, topic: TopicName, schema: SchemaInfo, before: list[SchemaPlace]
     ) -> tuple[int, int]:
         name = paths.schemas(topic).removeprefix(f"{paths.SCHEMAS}/")
-        told = {"application": "pulsar", "component": "schema", "pulsar/schemaId": name}
-        metadata = {key: text.encode() for key, text in told.items()}
         entry = encode_version(schema, name, before)
+        metadata = made_for("schema", {"pulsar/schemaId": name})
         writer = await self._ledgers.create(LedgerOptions(metadata=metadata))
         entry_id = await append_durably(writer, [entry], [checksum(entry)])
         with suppress(StorageError):  # What reads it first closes it then.

@@ -42,7 +42,7 @@ async def _look(config: Config, ensembles: list[tuple[str, str]]) -> list[Findin
             return [*found, wrong("ZooKeeper", str(error), f"start it, or correct {setting}")]
         try:
             found.append(ok("ZooKeeper", f"{servers} answers"))
-            if servers == ensembles[-1][0]:
+            if setting == ensembles[-1][1]:
                 found += await _bookies(config, metadata)
         finally:
             await metadata.close()
