@@ -1,6 +1,7 @@
 """Limits on rates, for the official client: set and removed while it works, also shared ones.
 
-Rates are measured over a second, and the bounds are wide: other processes run beside.
+What came is compared with what the limit lets through in the time that it took: other processes
+run beside, and make that longer.
 """
 
 import time
@@ -42,25 +43,35 @@ def dispatch_rate(messages):
     }
 
 
-def published_in_a_while(*producers):
-    """How many sends are answered, one after the other."""
-    end, count = time.monotonic() + A_WHILE_S, 0
-    while time.monotonic() < end:
+def published(*producers, least=0):
+    """How many sends are answered, one after the other, and in how many seconds.
+
+    It goes on for a while, and until there are ``least``: a busy machine takes longer.
+    """
+    began, count = time.monotonic(), 0
+    while time.monotonic() < began + A_WHILE_S or count < least:
         producers[count % len(producers)].send(b"m")
         count += 1
-    return count
+    return count, time.monotonic() - began
 
 
-def received_in_a_while(*consumers):
-    end, count = time.monotonic() + A_WHILE_S, 0
-    while time.monotonic() < end:
+def received(*consumers, least):
+    """The same for messages that come."""
+    began, count = time.monotonic(), 0
+    while time.monotonic() < began + A_WHILE_S or count < least:
+        assert time.monotonic() < began + 30, f"{count} of {least} came"
         for consumer in consumers:
             try:
                 consumer.acknowledge(consumer.receive(timeout_millis=20))
                 count += 1
             except pulsar.Timeout:
                 pass
-    return count
+    return count, time.monotonic() - began
+
+
+def most(rate, seconds):
+    """What a limit lets through: a second's worth at once, the rate, what was under way."""
+    return rate * (seconds + 1.75)
 
 
 def fill(client, topic, count=500):
@@ -77,11 +88,13 @@ def test_publishing_is_held_to_the_rate_while_there_is_one(broker, namespace, cl
     topic = namespace.topic().replace("persistent", domain)
     producer = client.create_producer(topic)
     namespace.set("publishRate", publish_rate(20))
-    assert 20 <= published_in_a_while(producer) <= 55, "a second's worth, and 20 a second"
+    count, seconds = published(producer, least=20)
+    assert count <= most(20, seconds)
     assert stats(broker, topic)["publishRateLimitedTimes"] > 0
     namespace.remove("publishRate")
     producer.send(b"the wait is over")
-    assert published_in_a_while(producer) > 60
+    count, seconds = published(producer, least=200)
+    assert count > most(20, seconds)
 
 
 def test_a_topic_s_own_rate_of_publishing_counts_bytes_too(namespace, client):
@@ -108,7 +121,8 @@ def test_deliveries_are_held_to_the_rate_while_there_is_one(
     fill(client, topic)
     namespace.ask("POST", path, dispatch_rate(20))
     consumer = client.subscribe(topic, "s", consumer_type=ConsumerType.Shared)
-    assert 20 <= received_in_a_while(consumer) <= 55
+    count, seconds = received(consumer, least=20)
+    assert count <= most(20, seconds)
     shown = stats(broker, topic)["subscriptions"]["s"]
     assert shown[f"dispatchThrottledMsgEventsBy{limit.title()}Limit"] > 0
     assert shown["blockedReason"] == f"the dispatch rate of the {limit} is used up for the moment"
@@ -142,12 +156,14 @@ def test_a_resource_group_is_shared_by_its_namespaces(broker, client):
     for each in (first, second):
         each.ask("POST", f"namespaces/public/{each.local}/resourcegroup/{group}")
     producers = [client.create_producer(each.topic()) for each in (first, second)]
-    assert 20 <= published_in_a_while(*producers) <= 55
+    count, seconds = published(*producers, least=20)
+    assert count <= most(20, seconds)
     first.ask("PUT", f"resourcegroups/{group}", {"publishRateInMsgs": 1_000_000})
     for each in (first, second):
         fill(client, each.topic(), 200)
     consumers = [client.subscribe(each.topic(), "s") for each in (first, second)]
-    assert 40 <= received_in_a_while(*consumers) <= 120
+    count, seconds = received(*consumers, least=40)
+    assert count <= most(40, seconds)
     for each in (first, second):
         each.ask("DELETE", f"namespaces/public/{each.local}/resourcegroup")
     for consumer in consumers:
