@@ -8,13 +8,16 @@ import json
 from typing import Final
 from urllib.parse import quote
 
-from magnetar.broker.admin.owners import Owners, granted
+from magnetar.broker.admin.owners import Answers, Owners, granted, path_of
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.model.names import TopicName
 from magnetar.rest.errors import Rejection
-from magnetar.turns import in_turns
+from magnetar.rest.exchange import JSON, Request
+
+PARTITIONS_AT_ONCE_MAX: Final = 64
+"""Partitions that are made or deleted side by side: their records share syncs of the metadata."""
 
 _BEGINNING: Final = {"ledgerId": -1, "entryId": -1}
 
@@ -44,8 +47,8 @@ class Fanout:
 
     async def create_missed(self, topic: TopicName) -> None:
         """Create the partitions that do not exist yet. Raises Rejection."""
-        async for name in in_turns(await self._owners.access.partitions(topic)):
-            granted({name: await self._owners.ask_topic(name, "PUT")}, but=409)
+        names = await self._owners.access.partitions(topic)
+        granted(await self._ask_each(names, "PUT"), but=409)
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
         """More partitions, each with the durable subscriptions of the first, from its beginning.
@@ -73,14 +76,21 @@ class Fanout:
         """
         names = await self._owners.partitions(topic)
         for dry_run in ("false",) if force else ("true", "false"):
-            async for name in in_turns(names):
-                reply = await self._owners.ask_topic(
-                    name, "DELETE", force=str(force).lower(), dryRun=dry_run
-                )
-                if reply.status == 412:
-                    raise Rejection(412, "Topic has active producers/subscriptions")
+            answers = await self._ask_each(
+                names, "DELETE", force=str(force).lower(), dryRun=dry_run
+            )
+            if any(reply.status == 412 for reply in answers.values()):
+                raise Rejection(412, "Topic has active producers/subscriptions")
+            for name, reply in answers.items():
                 granted({name: reply})
         await self._schemas.forget(topic)
         await self._policies.forget(topic)
         await self._permissions.topic_deleted(topic)
         await self._owners.resources.delete_partitioned_topic(topic)
+
+    async def _ask_each(self, names: list[TopicName], method: str, **query: str) -> Answers:
+        return await self._owners.ask_all(
+            names,
+            lambda name: Request(method, path_of(name), query, content_type=JSON),
+            at_once=PARTITIONS_AT_ONCE_MAX,
+        )

@@ -128,11 +128,15 @@ class Owners:
         return replace(reply, status=503)
 
     async def ask_all(
-        self, subjects: Iterable[Subject], request: Callable[[Any], Request]
+        self,
+        subjects: Iterable[Subject],
+        request: Callable[[Any], Request],
+        *,
+        at_once: int = ASKED_AT_ONCE_MAX,
     ) -> Answers:
         """Ask about a few at a time, in order, until a broker does not answer."""
         answers: dict[Subject, Reply] = {}
-        for some in batches(list(subjects), ASKED_AT_ONCE_MAX):
+        for some in batches(list(subjects), at_once):
             found = await asyncio.gather(*(self.ask(each, request(each)) for each in some))
             answers |= zip(some, found, strict=True)
             if any(reply.status == 503 for reply in found):

@@ -1,5 +1,6 @@
 import pytest
 
+from magnetar.broker.admin.fanout import PARTITIONS_AT_ONCE_MAX
 from magnetar.errors import AlreadyExists, Conflict, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
@@ -21,6 +22,30 @@ async def test_every_partition_is_made(world, fanout):
     assert await made(world) == ["p-partition-0", "p-partition-1", "p-partition-2"]
     with pytest.raises(AlreadyExists):
         await fanout.create(TOPIC, 3)
+
+
+async def test_partitions_are_made_and_deleted_side_by_side(world, fanout, monkeypatch):
+    """What is asked at a time shares the syncs of the metadata store."""
+    under_way, most = 0, []
+    ask = fanout._owners.ask
+
+    async def counted(subject, request):
+        nonlocal under_way
+        under_way += 1
+        most.append(under_way)
+        try:
+            return await ask(subject, request)
+        finally:
+            under_way -= 1
+
+    monkeypatch.setattr(fanout._owners, "ask", counted)
+    await fanout.create(TOPIC, PARTITIONS_AT_ONCE_MAX + 3)
+    assert len(await made(world)) == len(most) == PARTITIONS_AT_ONCE_MAX + 3
+    assert max(most) == PARTITIONS_AT_ONCE_MAX
+    most.clear()
+    await fanout.delete(TOPIC, force=True)
+    assert await made(world) == []
+    assert max(most) == PARTITIONS_AT_ONCE_MAX
 
 
 async def test_growing_adds_what_is_missing_with_the_first_one_s_durable_subscriptions(
