@@ -1,6 +1,5 @@
 """A worker over its API, beside a broker: Pulsar's answers, and what becomes of functions."""
 
-import asyncio
 import base64
 import json
 import time
@@ -12,10 +11,8 @@ from contextlib import suppress
 import pytest
 from support.elsewhere import wait_until
 
-from magnetar.errors import MagnetarError, NotReady
+from magnetar.errors import MagnetarError
 from magnetar.functions.worker.multipart import Part, form
-from magnetar.functions.worker.server import running_worker
-from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.functions.worker.trigger import TIMEOUT_S
 from magnetar.model.subscriptions import InitialPosition
 
@@ -133,19 +130,6 @@ def test_a_function_that_fails_is_started_again_and_shown(api, code, name):
     api.update(fqfn, {"name": name, "py": code(), "className": name})
     runs(api, fqfn, error="")
     api.delete(fqfn)
-
-
-def test_two_workers_of_a_broker_do_not_run_the_same_functions(running, tmp_path):
-    settings = WorkerSettings(
-        running.service_url, running.broker_url, tmp_path, port=0, master="none"
-    )
-
-    async def second():
-        async with running_worker(settings, None):
-            pass
-
-    with pytest.raises(NotReady, match="another functions worker runs with this broker"):
-        asyncio.run(second())
 
 
 def test_refusals_are_pulsars(api, code, name):

@@ -13,8 +13,9 @@ from magnetar.client.client import Client
 from magnetar.clock import SystemClock
 from magnetar.errors import NotFound, NotReady
 from magnetar.functions.worker.admin import Admin
+from magnetar.functions.worker.cluster import WorkerCluster
+from magnetar.functions.worker.members import Member
 from magnetar.functions.worker.metadata import NAMESPACE, FunctionMetaData
-from magnetar.functions.worker.metadata_topic import MetadataTopic
 from magnetar.functions.worker.multipart import Part
 from magnetar.functions.worker.packages import Packages
 from magnetar.functions.worker.supervisor import Supervisor
@@ -39,7 +40,9 @@ async def opened_worker(
         admin = Admin(broker.web_url)
         await admin.prepare(NAMESPACE)
         client = await stack.enter_async_context(Client(broker.service_url))
-        metadata = await stack.enter_async_context(await MetadataTopic.open(client))
+        cluster = await WorkerCluster.join(
+            Member.at(NOBODY), client, admin, options={}, clock=SystemClock(), stack=stack
+        )
         packages = Packages(client, admin, folder)
 
         async def package(record: FunctionMetaData) -> Path:
@@ -55,14 +58,18 @@ async def opened_worker(
             tasks=Tasks("functions"),
         )
         stack.push_async_callback(supervisor.close)
-        yield FunctionsWorker(
+        worker = FunctionsWorker(
             client=client,
             admin=admin,
-            metadata=metadata,
+            cluster=cluster,
             packages=packages,
             supervisor=supervisor,
             clock=SystemClock(),
         )
+        leading = Tasks("functions workers")
+        stack.push_async_callback(leading.close)
+        await cluster.start(worker, leading)
+        yield worker
 
 
 async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp_path):
@@ -74,7 +81,7 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
         admin._api, broker_there = AdminApi(NOBODY), admin._api
         with pytest.raises(NotReady, match="no admin API answers"):
             await worker.delete(FQFN)
-        await worker.resume()  # As a worker does that starts: it goes on without it.
+        await worker.finish_deletions()  # As a leader does that begins: it goes on without it.
         assert worker.names("public", "default") == []
         admin._api = broker_there
         await worker.delete(FQFN)

@@ -33,7 +33,7 @@ PASSED_ON: Final = "X-Magnetar-Passed-On"
 """The header of a request that a broker passed on; it names that broker."""
 MISDIRECTED: Final = 421
 """The status for a request that was passed on to a broker that does not serve what it is about."""
-_KEPT_HEADERS: Final = ("Allow", WITHOUT_EFFECT)
+_KEPT_HEADERS: Final = ("Allow", "Location", WITHOUT_EFFECT)
 ANSWER_TIMEOUT_S: Final = 30.0
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_SIZE_MAX: Final = 64 << 20  # The stats of one topic, or the names of many.

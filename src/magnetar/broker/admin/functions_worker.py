@@ -124,7 +124,7 @@ class FunctionsWorkerProcess:
         self._process = process
         assert process.stdin is not None
         assert process.stdout is not None
-        told = {"secret": self._secret, "client": dict(self._client)}
+        told = {"secret": self._secret, "url": self._web_url, "client": dict(self._client)}
         process.stdin.write(json.dumps(told).encode() + b"\n")
         try:
             async with asyncio.timeout(STARTUP_TIMEOUT_S):

@@ -55,6 +55,9 @@ async def functions_worker(context: BuildContext, services: Services) -> "Functi
         client=context.config.auth.client_settings | files,
     )
     context.stack.push_async_callback(worker.close)
-    if await services.resources.topic_exists(FUNCTIONS_METADATA):
+    # The worker of a cluster's broker is there for functions of others whose workers die.
+    if context.config.metadata.in_cluster or await services.resources.topic_exists(
+        FUNCTIONS_METADATA
+    ):
         worker.start()
     return worker

@@ -45,6 +45,16 @@ class Admin:
         path = f"/admin/v2/{topic_path(topic)}/subscriptions"
         return name in (await self._ask("GET", path, fine=NotFound) or ())
 
+    async def subscription_stats(self, topic: str, name: str) -> Any:
+        """The stats of a subscription: its consumers, and which of them is active."""
+        stats = await self._ask("GET", f"/admin/v2/{topic_path(topic)}/stats")
+        return stats["subscriptions"].get(name, {})
+
+    async def settled(self, fqfn: str) -> None:
+        """Have a worker, which this is the API of, say when it runs nothing of how it was."""
+        path = "/".join(map(segment, fqfn.split("/")))
+        await self._ask("GET", f"/admin/v2/worker/settled/{path}")
+
     async def delete_topic(self, topic: str) -> None:
         """Delete a topic that is not needed; one that is gone is fine."""
         await self._ask("DELETE", f"/admin/v2/{topic_path(topic)}?force=true", fine=NotFound)

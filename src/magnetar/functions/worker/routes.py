@@ -8,16 +8,19 @@ from urllib.parse import unquote
 
 from magnetar.errors import InvalidValue
 from magnetar.functions.config_checks import without_effect
+from magnetar.functions.worker.cluster import Asked, WorkerCluster
 from magnetar.functions.worker.multipart import TYPE, Part, parts_of
 from magnetar.functions.worker.states import States, value_of
 from magnetar.functions.worker.worker import FunctionsWorker, file_name_of, package_from
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown
-from magnetar.rest.router import ANY, Route
+from magnetar.rest.router import ANY, Handler, Route
 
 log = logging.getLogger(__name__)
 
 OCTETS: Final = "application/octet-stream"
+WORKERS_MIN: Final = 2
+"""To divide functions among so many makes sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,13 @@ class WorkerServices:
 
     worker: FunctionsWorker
     state: States
-    info: dict[str, Any]  # Pulsar's WorkerInfo of this worker.
+    cluster: WorkerCluster
+
+    async def ask(self, route: Route, request: Request, handler: Handler) -> Reply:
+        """Answer where this worker is the one to ask. Raises NotOwner, which says who is."""
+        name = _fqfn(request) if "name" in request.segments else ""
+        await self.cluster.check(route.about, name)
+        return await handler()
 
 
 def _fqfn(request: Request) -> str:
@@ -231,29 +240,43 @@ async def nothing(_services: WorkerServices, _request: Request) -> Reply:
 
 
 async def cluster(services: WorkerServices, _: Request) -> Reply:
-    return shown([services.info])
+    members, _leader = await services.cluster.members.look()
+    return shown([each.shown() for each in members.values()])
 
 
 async def leader(services: WorkerServices, _: Request) -> Reply:
-    return shown(services.info)
+    return shown((await services.cluster.leader()).shown())
 
 
-async def ready(_services: WorkerServices, _request: Request) -> Reply:
+async def ready(services: WorkerServices, _request: Request) -> Reply:
+    """Whether there is a leader. Raises NotReady where there is none."""
+    await services.cluster.leader()
     return shown(True)
 
 
 async def assignments(services: WorkerServices, _: Request) -> Reply:
-    instances = [
-        f"{record.config.fqfn}:{number}"
-        for record in services.worker.all()
-        if record.running
-        for number in range(record.config.parallelism)
-    ]
-    return shown({services.info["workerId"]: instances} if instances else {})
+    found: dict[str, list[str]] = {}
+    for record in services.worker.all():
+        worker = services.cluster.runners.get(record.config.fqfn)
+        if worker is not None and record.running:
+            instances = range(record.config.parallelism)
+            found.setdefault(worker, []).extend(f"{record.config.fqfn}:{one}" for one in instances)
+    return shown(found)
 
 
-async def rebalance(_services: WorkerServices, _request: Request) -> Reply:
-    raise Rejection(400, "Too few workers (need at least 2)")
+async def rebalance(services: WorkerServices, _request: Request) -> Reply:
+    members, _leader = await services.cluster.members.look()
+    if len(members) < WORKERS_MIN:
+        raise Rejection(400, f"Too few workers (need at least {WORKERS_MIN})")
+    await services.cluster.rebalance()
+    return done()
+
+
+async def settled(services: WorkerServices, request: Request) -> Reply:
+    """For the leader, which waits until a function has ended here as it was."""
+    if not await services.worker.settled(_fqfn(request)):
+        raise Rejection(503, f"{_fqfn(request)} has not ended yet")
+    return done()
 
 
 async def functions_metrics(services: WorkerServices, _: Request) -> Reply:
@@ -269,31 +292,32 @@ ROUTES: Final = (
     Route("GET", f"{_ALL}/download", download, gives=ANY),
     Route("GET", f"{_ALL}/connectors", nothing),
     Route("GET", f"{_ALL}/builtins", nothing),
-    Route("GET", f"{_ALL}/{{tenant}}/{{namespace}}", list_functions),
-    Route("GET", _ONE, get),
-    Route("POST", _ONE, create, takes=(TYPE,)),
-    Route("PUT", _ONE, update, takes=(TYPE,)),
-    Route("DELETE", _ONE, delete),
-    Route("GET", f"{_ONE}/status", status),
-    Route("GET", f"{_ONE}/stats", stats),
-    Route("GET", f"{_INSTANCE}/status", instance_status),
-    Route("GET", f"{_INSTANCE}/stats", instance_stats),
-    Route("POST", f"{_ONE}/start", start),
-    Route("POST", f"{_ONE}/stop", stop),
-    Route("POST", f"{_ONE}/restart", restart),
-    Route("POST", f"{_INSTANCE}/start", start),
-    Route("POST", f"{_INSTANCE}/stop", stop),
-    Route("POST", f"{_INSTANCE}/restart", restart),
-    Route("POST", f"{_ONE}/trigger", trigger, takes=(TYPE,), gives=ANY),
-    Route("GET", f"{_ONE}/state/{{key}}", get_state),
-    Route("POST", f"{_ONE}/state/{{key}}", put_state, takes=(TYPE,)),
-    Route("GET", f"{_ONE}/download", download_function, gives=ANY),
+    Route("GET", f"{_ALL}/{{tenant}}/{{namespace}}", list_functions, about=Asked.LEADER),
+    Route("GET", _ONE, get, about=Asked.LEADER),
+    Route("POST", _ONE, create, about=Asked.LEADER, takes=(TYPE,)),
+    Route("PUT", _ONE, update, about=Asked.LEADER, takes=(TYPE,)),
+    Route("DELETE", _ONE, delete, about=Asked.LEADER),
+    Route("GET", f"{_ONE}/status", status, about=Asked.RUNNER),
+    Route("GET", f"{_ONE}/stats", stats, about=Asked.RUNNER),
+    Route("GET", f"{_INSTANCE}/status", instance_status, about=Asked.RUNNER),
+    Route("GET", f"{_INSTANCE}/stats", instance_stats, about=Asked.RUNNER),
+    Route("POST", f"{_ONE}/start", start, about=Asked.LEADER),
+    Route("POST", f"{_ONE}/stop", stop, about=Asked.LEADER),
+    Route("POST", f"{_ONE}/restart", restart, about=Asked.RUNNER),
+    Route("POST", f"{_INSTANCE}/start", start, about=Asked.LEADER),
+    Route("POST", f"{_INSTANCE}/stop", stop, about=Asked.LEADER),
+    Route("POST", f"{_INSTANCE}/restart", restart, about=Asked.RUNNER),
+    Route("POST", f"{_ONE}/trigger", trigger, about=Asked.RUNNER, takes=(TYPE,), gives=ANY),
+    Route("GET", f"{_ONE}/state/{{key}}", get_state, about=Asked.RUNNER),
+    Route("POST", f"{_ONE}/state/{{key}}", put_state, about=Asked.RUNNER, takes=(TYPE,)),
+    Route("GET", f"{_ONE}/download", download_function, about=Asked.LEADER, gives=ANY),
     Route("GET", "/admin/v2/worker/cluster", cluster),
     Route("GET", "/admin/v2/worker/cluster/leader", leader),
     Route("GET", "/admin/v2/worker/cluster/leader/ready", ready),
     Route("GET", "/admin/v2/worker/assignments", assignments),
+    Route("GET", "/admin/v2/worker/settled/{tenant}/{namespace}/{name}", settled),
     Route("GET", "/admin/v2/worker/connectors", nothing),
-    Route("PUT", "/admin/v2/worker/rebalance", rebalance),
+    Route("PUT", "/admin/v2/worker/rebalance", rebalance, about=Asked.LEADER),
     Route("GET", "/admin/v2/worker-stats/functionsmetrics", functions_metrics),
     Route("GET", "/admin/v2/worker-stats/metrics", nothing),
 )

@@ -2,7 +2,7 @@
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -14,11 +14,11 @@ from magnetar.broker.addresses import listen, warn_if_open
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.client.client import Client
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import MagnetarError
 from magnetar.functions.worker.admin import Admin
+from magnetar.functions.worker.cluster import WorkerCluster
 from magnetar.functions.worker.jobs import Jobs
+from magnetar.functions.worker.members import Member
 from magnetar.functions.worker.metadata import NAMESPACE, FunctionMetaData
-from magnetar.functions.worker.metadata_topic import MetadataTopic
 from magnetar.functions.worker.packages import Packages
 from magnetar.functions.worker.routes import ROUTES, WorkerServices
 from magnetar.functions.worker.settings import WorkerSettings
@@ -33,20 +33,14 @@ from magnetar.tasks import Tasks
 log = logging.getLogger(__name__)
 
 _BROKER: Final = "broker"
+_ANYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 
 
 @asynccontextmanager
-async def running_worker(
-    settings: WorkerSettings,
-    jobs: Jobs,
-    *,
-    on_lost: Callable[[MagnetarError], None] | None = None,
-) -> AsyncIterator[int]:
+async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[int]:
     """A worker that serves until the block ends, on the port that this brings.
 
-    ``jobs`` run the functions. ``on_lost`` is called when another worker has taken the functions
-    over: then the block has to end, as both run them. Raises NotReady when there is no broker, or
-    another worker.
+    ``jobs`` run the functions that are assigned to it. Raises NotReady where there is no broker.
     """
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -55,14 +49,16 @@ async def running_worker(
         port: int = listener.getsockname()[1]
         if not settings.secret:
             warn_if_open(settings.host, "the functions worker's --host")
-        worker_id = f"magnetar-fw-{socket.gethostname()}-{port}"
+        own = Member.at(settings.url or f"http://{_reached(settings.host)}:{port}")
         settings.folder.mkdir(parents=True, exist_ok=True)
         admin = Admin(settings.admin_url, settings.client_options())
         await admin.prepare(NAMESPACE)
         client = await stack.enter_async_context(
             Client(settings.service_url, **settings.client_options())
         )
-        metadata = await stack.enter_async_context(await MetadataTopic.open(client))
+        cluster = await WorkerCluster.join(
+            own, client, admin, options=settings.client_options(), clock=clock, stack=stack
+        )
         packages = Packages(client, admin, settings.folder / "packages")
 
         async def package(record: FunctionMetaData) -> Path:
@@ -71,7 +67,7 @@ async def running_worker(
         supervisor = Supervisor(
             jobs,
             package=package,
-            worker=worker_id,
+            worker=own.id,
             clock=clock,
             tasks=Tasks("functions"),
         )
@@ -79,21 +75,18 @@ async def running_worker(
         worker = FunctionsWorker(
             client=client,
             admin=admin,
-            metadata=metadata,
+            cluster=cluster,
             packages=packages,
             supervisor=supervisor,
             clock=clock,
         )
-        watching = Tasks("functions worker's place")
-        stack.push_async_callback(watching.close)
-        if on_lost is not None:
-            watching.spawn("lost", _watch(metadata, clock, on_lost))
-        await worker.resume()
-        info = {"workerId": worker_id, "workerHostname": settings.host, "port": port}
+        taking_part = Tasks("functions workers")
+        stack.push_async_callback(taking_part.close)
+        await cluster.start(worker, taking_part)
         state = States(settings.service_url, settings.admin_url, **settings.client_options())
-        services = WorkerServices(worker=worker, state=state, info=info)
+        services = WorkerServices(worker=worker, state=state, cluster=cluster)
         server = await AdminServer.start(
-            Router(Routes(ROUTES), services),
+            Router(Routes(ROUTES), services, ask=services.ask),
             [Listener(listener)],
             Tasks("functions worker's API"),
             body_bytes_max=FORM_BYTES_MAX,
@@ -103,10 +96,9 @@ async def running_worker(
         yield port
 
 
-async def _watch(
-    metadata: MetadataTopic, clock: Clock, on_lost: Callable[[MagnetarError], None]
-) -> None:
-    on_lost(await metadata.lost(clock))
+def _reached(host: str) -> str:
+    """How others reach what listens at an address."""
+    return socket.gethostname() if host in _ANYWHERE else host
 
 
 def _sign_in(secret: str, clock: Clock) -> HttpSignIn:

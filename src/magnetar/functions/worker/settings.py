@@ -30,6 +30,7 @@ class WorkerSettings:
     spark: Mapping[str, str] = field(default_factory=dict)  # Settings of the session.
     # By the names of Java's client; some are secret.
     client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    url: str = ""  # Where other workers, and clients that are sent here, reach it; "": its own.
     secret: str = field(default="", repr=False)  # What the broker shows that asks; "": anybody may.
 
     @property

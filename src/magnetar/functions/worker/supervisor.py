@@ -97,8 +97,17 @@ class Supervisor:
             held = self._functions[fqfn] = _Supervised(record)
             held.snapshots.append((self._clock.now(), []))
             self._looking[fqfn] = self._tasks.spawn(fqfn, self._look_after(held))
-        held.record = record
+        elif held.record == record and not held.removed:
+            return
+        held.record, held.removed = record, False
         self._change(held)
+
+    def drop(self, fqfn: str) -> None:
+        """End a function that is not, or no more, this worker's, and forget it then."""
+        held = self._functions.get(fqfn)
+        if held is not None:
+            held.removed = True
+            self._change(held)
 
     def restart(self, fqfn: str) -> None:
         """End its job, and start it again."""
@@ -106,27 +115,21 @@ class Supervisor:
         held.restart = True
         self._change(held)
 
-    async def settle(self, fqfn: str) -> None:
-        """Return when nothing runs of how a function was, or after a while."""
+    async def settle(self, fqfn: str) -> bool:
+        """Return when nothing runs of how a function was; after a while also where it does."""
+        held = self._functions.get(fqfn)
+        if held is None:
+            return True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_S_MAX):
-                await self._functions[fqfn].settled.wait()
+                await held.settled.wait()
+        return held.settled.is_set()
 
     @staticmethod
     def _change(held: _Supervised) -> None:
         held.restarts.forgive()
         held.settled.clear()
         held.changed.set()
-
-    async def remove(self, fqfn: str) -> None:
-        """End a function and forget it. Returns when it has ended."""
-        held = self._functions.get(fqfn)
-        if held is not None:
-            held.removed = True
-            held.changed.set()
-            await self._looking[fqfn]
-            self._functions.pop(fqfn, None)
-            self._looking.pop(fqfn, None)
 
     async def close(self) -> None:
         """End every job, and what runs them. The functions go on at the next start."""
@@ -164,6 +167,16 @@ class Supervisor:
         ]
 
     async def _look_after(self, held: _Supervised) -> None:
+        while True:
+            await self._keep_running(held)
+            await self._end(held)
+            if held.removed:  # It may have come back meanwhile.
+                del self._functions[held.record.config.fqfn]
+                del self._looking[held.record.config.fqfn]
+                held.settled.set()
+                return
+
+    async def _keep_running(self, held: _Supervised) -> None:
         while not held.removed:
             held.changed.clear()
             if held.job is not None:
@@ -179,8 +192,6 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
                     await held.changed.wait()
-        await self._end(held)
-        held.settled.set()
 
     def _due(self, held: _Supervised) -> bool:
         return self._clock.now() >= held.restarts.due

@@ -21,8 +21,8 @@ from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check
 from magnetar.functions.worker.admin import Admin
+from magnetar.functions.worker.cluster import WorkerCluster
 from magnetar.functions.worker.metadata import FunctionMetaData, updated
-from magnetar.functions.worker.metadata_topic import MetadataTopic
 from magnetar.functions.worker.multipart import Part
 from magnetar.functions.worker.package_check import check_package
 from magnetar.functions.worker.packages import Packages
@@ -43,21 +43,24 @@ _READY_LOOK_S: Final = 0.1
 
 
 class FunctionsWorker:
-    """The functions of one broker or cluster. Refusals are raised as Rejection, as Pulsar's."""
+    """One of the workers of a cluster, or of a broker that is alone.
+
+    Refusals are raised as Rejection, as Pulsar's.
+    """
 
     def __init__(
         self,
         *,
         client: Client,
         admin: Admin,
-        metadata: MetadataTopic,
+        cluster: WorkerCluster,
         packages: Packages,
         supervisor: Supervisor,
         clock: Clock,
     ) -> None:
         self._client = client
         self._admin = admin
-        self._metadata = metadata
+        self._cluster = cluster
         self._supervisor = supervisor
         self._clock = clock
         self.packages = packages
@@ -65,33 +68,44 @@ class FunctionsWorker:
         self._needed: Counter[str] = Counter()  # Packages of changes that are under way.
         self._keeping = asyncio.Lock()  # Nobody removes a package while another looks for it.
 
-    async def resume(self) -> None:
-        """Go on with every function that there is, and finish what was being deleted."""
-        for record in list(self._metadata.functions.values()):
-            if record.deleted:
-                try:
-                    await self._finish_deletion(record)
-                except MagnetarError as error:
-                    log.warning("function.not_deleted %s %s", record.config.fqfn, error)
-            else:
-                self._supervisor.put(record)
+    async def finish_deletions(self) -> None:
+        """Go on with what a leader before this one began."""
+        for record in [each for each in self._cluster.functions.values() if each.deleted]:
+            try:
+                await self._finish_deletion(record)
+            except MagnetarError as error:
+                log.warning("function.not_deleted %s %s", record.config.fqfn, error)
+
+    def look_at(self, fqfn: str) -> None:
+        """Run a function, or run it no more, where it has changed, or its worker."""
+        record = self._cluster.functions.get(fqfn)
+        own = self._cluster.runners.get(fqfn) == self._cluster.own.id
+        if own and record is not None and not record.deleted:
+            self._supervisor.put(record)
+        else:
+            self._supervisor.drop(fqfn)
+
+    async def settled(self, fqfn: str) -> bool:
+        """Return when nothing runs here of how a function was; after a while False, if it does."""
+        await self._cluster.refresh()
+        return await self._supervisor.settle(fqfn)
 
     def names(self, tenant: str, namespace: str) -> list[str]:
         """The functions of a namespace."""
         return [
             record.config.name
-            for record in self._metadata.functions.values()
+            for record in self._cluster.functions.values()
             if (record.config.tenant, record.config.namespace) == (tenant, namespace)
             and not record.deleted
         ]
 
     def all(self) -> list[FunctionMetaData]:
         """Every function."""
-        return [record for record in self._metadata.functions.values() if not record.deleted]
+        return [record for record in self._cluster.functions.values() if not record.deleted]
 
     def get(self, fqfn: str, *, missing: int = 404) -> FunctionMetaData:
         """A function. Raises Rejection with the status ``missing``."""
-        record = self._metadata.functions.get(fqfn)
+        record = self._cluster.functions.get(fqfn)
         if record is None or record.deleted:
             raise Rejection(missing, f"Function {fqfn.rpartition('/')[2]} doesn't exist")
         return record
@@ -112,7 +126,7 @@ class FunctionsWorker:
         """Store a new function and start it, when everything that it needs is there."""
         async with self._change(fqfn):
             config = _parsed(fqfn, given)
-            there = self._metadata.functions.get(fqfn)
+            there = self._cluster.functions.get(fqfn)
             if there is not None and there.deleted:  # Which had failed.
                 await self._finish_deletion(there)
             elif there is not None:
@@ -125,13 +139,13 @@ class FunctionsWorker:
                 await self._put(
                     FunctionMetaData(config, kept, file_name=package.file_name, created_ms=now)
                 )
-        await self._supervisor.settle(fqfn)
+        await self._settle(fqfn)
 
     async def update(self, fqfn: str, given: Mapping[str, Any], package: Part | None) -> None:
         """Change a function; it goes on where it is, with what is new."""
         async with self._change(fqfn):
             before = await self._updated(fqfn, given, package)
-        await self._supervisor.settle(fqfn)
+        await self._settle(fqfn)
         await self._drop_package(before)
 
     async def _updated(self, fqfn: str, given: Mapping[str, Any], package: Part | None) -> str:
@@ -159,10 +173,10 @@ class FunctionsWorker:
     async def delete(self, fqfn: str) -> None:
         """End a function, and remove what it had; again where that has failed."""
         async with self._change(fqfn):
-            record = self._metadata.functions.get(fqfn)
+            record = self._cluster.functions.get(fqfn)
             if record is None or not record.deleted:
                 record = self.get(fqfn).changed(deleted=True, running=False)
-                await self._metadata.put(record)
+                await self._cluster.put(record)
             await self._finish_deletion(record)
 
     async def turn(self, fqfn: str, instance: int | None, *, running: bool) -> None:
@@ -173,7 +187,7 @@ class FunctionsWorker:
             if record.running == running:
                 raise Rejection(400, "Operation not permitted")
             await self._put(record.changed(running=running))
-        await self._supervisor.settle(fqfn)
+        await self._settle(fqfn)
 
     async def restart(self, fqfn: str, instance: int | None) -> None:
         """Start a function anew, where it is."""
@@ -232,8 +246,16 @@ class FunctionsWorker:
         return await self.packages.read(self.get(fqfn).package)
 
     async def _put(self, record: FunctionMetaData) -> None:
-        await self._metadata.put(record)
-        self._supervisor.put(record)
+        await self._cluster.put(record)
+        if record.config.fqfn not in self._cluster.runners:
+            await self._cluster.place()
+
+    async def _settle(self, fqfn: str) -> None:
+        """Return when nothing runs of how a function was, or after a while."""
+        try:
+            await self._cluster.settle(fqfn, await self._cluster.runner(fqfn))
+        except MagnetarError as error:
+            log.warning("function.not_settled %s %s", fqfn, error)
 
     @asynccontextmanager
     async def _change(self, fqfn: str) -> AsyncIterator[None]:
@@ -256,13 +278,13 @@ class FunctionsWorker:
 
     async def _finish_deletion(self, record: FunctionMetaData) -> None:
         config = record.config
-        await self._supervisor.remove(config.fqfn)
+        await self._cluster.settle(config.fqfn, await self._cluster.runner(config.fqfn))
         if config.cleanup_subscription:
             for topic in await self._topics(config):
                 await self._admin.delete_subscription(topic, config.subscription)
         await self._admin.delete_topic(config.state_topic)
         await self._drop_package(record.package)
-        await self._metadata.forget(config.fqfn)
+        await self._cluster.forget(config.fqfn)
 
     async def _topics(self, config: FunctionConfig) -> list[str]:
         """The topics that a function has read from."""
@@ -279,7 +301,7 @@ class FunctionsWorker:
             if self._needed[name]:
                 return
             del self._needed[name]
-            records = self._metadata.functions.values()
+            records = self._cluster.functions.values()
             if all(record.deleted or record.package != name for record in records):
                 await self.packages.delete(name)
 

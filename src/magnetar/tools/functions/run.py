@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from magnetar.errors import MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check, without_effect
 from magnetar.functions.worker.settings import MASTER, PORT, WorkerSettings
@@ -81,6 +80,7 @@ def worker(
         master=master,
         spark=_pairs("--spark-conf", spark_conf),
         client={**told.get("client", {}), **_pairs("--client-conf", client_conf)},
+        url=told.get("url", ""),
         secret=told.get("secret", ""),
     )
     settings.client_options()
@@ -88,7 +88,7 @@ def worker(
 
 
 async def serve(settings: WorkerSettings, ready_file: Path | None, *, until_eof: bool) -> None:
-    """Run a worker until a signal. Raises NotReady when another has taken its functions over."""
+    """Run a worker until a signal."""
     from magnetar.functions.worker.server import running_worker  # noqa: PLC0415 - HTTP
     from magnetar.functions.worker.spark_jobs import SparkJobs  # noqa: PLC0415 - as above
 
@@ -96,21 +96,13 @@ async def serve(settings: WorkerSettings, ready_file: Path | None, *, until_eof:
     stop_on_signals(stop)
     if until_eof:
         threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
-    lost: list[MagnetarError] = []
-
-    def on_lost(error: MagnetarError) -> None:
-        lost.append(error)
-        stop.set()
-
-    async with running_worker(settings, SparkJobs(settings), on_lost=on_lost) as port:
+    async with running_worker(settings, SparkJobs(settings)) as port:
         if ready_file is not None:
             write_ready_file(ready_file, {"port": port, "pid": os.getpid()})
         url = f"http://{settings.host}:{port}"
         click.echo(f"The functions worker is ready: {url}, for {settings.service_url}")
         await stop.wait()
         click.echo("Stopping: functions finish what they are at.")
-    if lost:
-        raise lost[0]
 
 
 def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:

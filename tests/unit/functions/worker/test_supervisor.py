@@ -161,10 +161,22 @@ async def test_stopped_restarted_and_removed(world):
     assert not world.status["running"]
     world.supervisor.put(RECORD.changed(running=True))
     third = await world.running()
-    await world.supervisor.remove(FQFN)
+    world.supervisor.drop(FQFN)
+    assert await world.supervisor.settle(FQFN)
     assert third.stopped
     assert world.supervisor.metrics() == []
-    await world.supervisor.remove(FQFN)  # Twice does no harm.
+    world.supervisor.drop(FQFN)  # Twice does no harm.
+    assert await world.supervisor.settle(FQFN)
+
+
+async def test_one_that_comes_back_while_it_is_dropped_runs(world):
+    world.supervisor.put(RECORD)
+    first = await world.running()
+    world.supervisor.drop(FQFN)
+    world.supervisor.put(RECORD.changed())
+    await until(lambda: len(world.jobs.jobs) == 2)
+    await world.running()
+    assert first.stopped
 
 
 async def test_a_restart_of_one_that_does_not_run_starts_it_once(world):
@@ -185,7 +197,9 @@ async def test_who_waits_for_a_change_is_told_of_the_end(world):
     await world.running()
     world.supervisor.put(RECORD.changed())
     async with asyncio.timeout(5):
-        await asyncio.gather(world.supervisor.settle(FQFN), world.supervisor.remove(FQFN))
+        waiting = asyncio.create_task(world.supervisor.settle(FQFN))
+        world.supervisor.drop(FQFN)
+        assert await waiting
 
 
 async def test_one_that_cannot_be_asked_has_failed(world):

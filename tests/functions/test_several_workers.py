@@ -1,0 +1,210 @@
+"""Several functions workers of one cluster: each function runs at one, and goes on at another."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pulsar
+import pytest
+from support.elsewhere import wait_until
+
+from magnetar.client.admin_api import AdminApi
+from magnetar.errors import MagnetarError
+from magnetar.testing.local_broker import BrokerThread
+from magnetar.testing.processes import free_port
+from magnetar.tools.functions.api import FunctionsApi
+
+TESTS = Path(__file__).parents[1]
+KILLS = int(os.environ.get("WORKER_KILLS", "2"))
+MESSAGES = 200
+"""Of each function, before each kill and after it."""
+NAMES = ("one", "two", "three", "four")
+CODE = """
+from pulsar import Function
+
+class Counting(Function):
+    def process(self, input, context):
+        context.incr_counter("seen", 1)
+        return input
+"""
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + 60 * KILLS)]
+
+
+class Worker:
+    """A worker as a process, which functions run in as threads."""
+
+    def __init__(self, broker: BrokerThread, folder: Path) -> None:
+        self.port = free_port()
+        self.id = f"magnetar-fw-127.0.0.1-{self.port}"
+        self.api = FunctionsApi(AdminApi(f"http://127.0.0.1:{self.port}"))
+        path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+        command = [sys.executable, "-m", "support.thread_worker"]
+        command += [broker.service_url, broker.web_url, str(folder), str(self.port)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+        )
+
+    def ready(self) -> "Worker":
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == b"ready\n"
+        return self
+
+    def get(self, path: str):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/admin/v2/worker/{path}") as said:
+            return json.loads(said.read())
+
+    @property
+    def leader(self) -> str:
+        return str(self.get("cluster/leader")["workerId"])
+
+    def assigned(self) -> dict[str, str]:
+        """The worker of each function."""
+        found = self.get("assignments")
+        return {one.rpartition(":")[0]: at for at, ones in found.items() for one in ones}
+
+    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+        self.process.send_signal(how)
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def broker():
+    with BrokerThread() as running:
+        yield running
+
+
+@pytest.fixture
+def workers(broker, tmp_path):
+    running = [Worker(broker, tmp_path / str(number)) for number in range(3)]
+    try:
+        for each in running:
+            each.ready()
+        yield running
+    finally:
+        for each in running:
+            if each.process.returncode is None:
+                each.end()
+
+
+def fqfn(name: str) -> str:
+    return f"public/default/{name}"
+
+
+def test_a_worker_that_dies_is_taken_over_by_the_others(broker, workers, tmp_path):
+    file = tmp_path / "counting.py"
+    file.write_text(CODE)
+    lives = list(workers)
+    client = pulsar.Client(
+        broker.service_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    )
+    for number, name in enumerate(NAMES):  # Any worker takes it.
+        given = {
+            "name": name,
+            "py": str(file),
+            "className": "counting.Counting",
+            "inputs": [f"in-{name}"],
+            "output": f"out-{name}",
+            "processingGuarantees": "EFFECTIVELY_ONCE",
+            "subscriptionPosition": "Earliest",
+        }
+        broker_topic(broker, f"out-{name}")
+        lives[number % 3].api.create(fqfn(name), given)
+    for each in lives:
+        assert sorted(each.api.names("public", "default")) == sorted(NAMES)
+        assert each.leader == lives[0].leader
+        assert all(one["numRunning"] <= 1 for one in map(each.api.status, map(fqfn, NAMES)))
+    counts = list(map(list(lives[0].assigned().values()).count, {each.id for each in lives}))
+    assert sorted(counts) == [1, 1, 2], "each worker has as many functions as the others"
+    received = {name: [] for name in NAMES}
+    outputs = {
+        name: client.subscribe(
+            f"out-{name}", "count", initial_position=pulsar.InitialPosition.Earliest
+        )
+        for name in NAMES
+    }
+    producers = {name: client.create_producer(f"in-{name}") for name in NAMES}
+    for life in range(KILLS + 1):
+        for number in range(MESSAGES * life, MESSAGES * (life + 1)):
+            for each in producers.values():
+                each.send_async(str(number).encode(), None)
+            if life and number == MESSAGES * life + MESSAGES // 2:
+                kill(lives, leader=life % 2 == 1)
+        for each in producers.values():
+            each.flush()
+        for name, consumer in outputs.items():
+            while len(received[name]) < MESSAGES * (life + 1):
+                message = consumer.receive(60_000)
+                received[name].append(int(message.data()))
+                consumer.acknowledge(message)
+        if life and len(lives) < 3:
+            lives.append(Worker(broker, tmp_path / f"again-{life}").ready())
+            workers.append(lives[-1])
+    total = MESSAGES * (KILLS + 1)
+    for name in NAMES:
+        assert received[name] == list(range(total)), f"{name}: lost, repeated, or out of order"
+        state = lives[0].api.state(fqfn(name), "seen")
+        assert state["numberValue"] == total
+    client.close()
+
+
+def kill(lives: list[Worker], *, leader: bool) -> None:
+    """End the leader, or one of the others that has functions, as by its machine."""
+    leads = lives[0].leader
+    having = set(lives[0].assigned().values())
+    chosen = next(each for each in lives if each.id in having and (each.id == leads) is leader)
+    lives.remove(chosen)
+    chosen.end()
+    gone = wait_until(
+        lambda: after(lives, chosen.id), "nobody took its functions over", timeout_s=60
+    )
+    assert gone
+    assert chosen.id not in {each["workerId"] for each in lives[0].get("cluster")}
+
+
+def after(lives: list[Worker], gone: str) -> bool:
+    try:
+        found = lives[0].assigned()
+        return lives[0].leader != gone and len(found) == len(NAMES) and gone not in found.values()
+    except (OSError, MagnetarError):
+        return False  # It has no leader yet.
+
+
+def broker_topic(broker: BrokerThread, topic: str) -> None:
+    """A topic that deduplicates, as effectively once wants it."""
+    admin = AdminApi(broker.web_url)
+    admin.send("PUT", f"/admin/v2/persistent/public/default/{topic}")
+    admin.send("POST", f"/admin/v2/persistent/public/default/{topic}/deduplicationEnabled", True)
+
+
+def test_functions_move_to_a_worker_that_came_later(broker, tmp_path):
+    file = tmp_path / "same.py"
+    file.write_text("def process(input):\n    return input\n")
+    first = Worker(broker, tmp_path / "first").ready()
+    later = None
+    try:
+        for name in NAMES:
+            given = {"py": str(file), "className": "same", "inputs": [f"in-{name}"]}
+            first.api.create(fqfn(name), {**given, "name": name})
+        with pytest.raises(MagnetarError, match="Too few workers"):
+            AdminApi(f"http://127.0.0.1:{first.port}").send("PUT", "/admin/v2/worker/rebalance")
+        later = Worker(broker, tmp_path / "later").ready()
+        assert set(later.assigned().values()) == {first.id}, "nothing moves by itself"
+        AdminApi(f"http://127.0.0.1:{later.port}").send("PUT", "/admin/v2/worker/rebalance")
+        assert sorted(later.assigned().values()) == sorted([first.id, later.id] * 2)
+        moved = next(name for name, at in later.assigned().items() if at == later.id)
+        for each in (first, later):
+            wait_until(lambda: each.api.status(moved)["numRunning"], "it does not run again")  # noqa: B023
+            [instance] = each.api.status(moved)["instances"]
+            assert instance["status"]["workerId"] == later.id
+        first.api.delete(moved)
+        assert moved not in first.assigned()
+    finally:
+        first.end()
+        if later is not None:
+            later.end()
