@@ -33,7 +33,7 @@
         NotStored               retriable = False
       StorageError
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
-        NotEnoughBookies  VersionMismatch  StoreLocked
+        NotEnoughBookies  MetadataLost  VersionMismatch  StoreLocked
       UnknownFailure                retriable = True: an error whose code we do not know
 
 InvalidValue, ConnectionLost and TimedOut are Python's own ValueError, ConnectionError and
@@ -315,6 +315,12 @@ class WriteFailed(StorageError):
 
 class NotEnoughBookies(StorageError):
     """Fewer bookies can be written to than a ledger needs."""
+
+    retriable = True
+
+
+class MetadataLost(StorageError):
+    """The metadata store does not answer, or this process has no session there."""
 
     retriable = True
 

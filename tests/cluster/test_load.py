@@ -85,6 +85,18 @@ async def test_a_client_is_led_to_the_broker_that_a_policy_names():
         assert owners == {0}, "the second is for what the policy names alone"
 
 
+async def test_a_bundle_that_is_unloaded_is_handed_to_another_broker():
+    async with two_brokers(**BALANCED) as pair:
+        name = topic("public/default")
+        bundle = await resources_of(pair).bundle(name)
+        owner = await owner_of(pair, name)
+        for here in (owner, 1 - owner, owner):
+            await pair.registries[here].unload_bundle(bundle)
+            note = await pair.sessions[0].get(paths.transfer(bundle))
+            assert str(pair.brokers[1 - here].port).encode() in note.value
+            assert await owner_of(pair, name) == 1 - here
+
+
 async def test_rather_nowhere_than_where_a_policy_forbids_it():
     async with two_brokers(**BALANCED) as pair:
         await isolate(pair, p=isolation(["nobody:1"], ["public/default"]))

@@ -1,32 +1,43 @@
 """Three brokers on one cluster under load, while they are killed, stopped, drained and cut off.
 
 ``KILLS=20 ON_CLUSTER=1 pytest -s tests/cluster/test_many_brokers.py`` does each 20 times, and
-prints how long publishing stood still.
+prints how long publishing stood still; ``FAULTS`` names some of them, and ``BY_PROXY=1`` puts a
+proxy before the brokers.
 """
 
+import asyncio
+import json
 import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from random import Random
 from statistics import median
+from urllib.request import urlopen
 
 import pulsar
 import pytest
+from cluster import test_kills
+from support.admin import ask
 from support.relays import Relays, silent
+from unit.broker import peer
 
+from bench.proxy import proxy_process
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
-FAULTS = os.environ.get("FAULTS", "killed,stopped,drained").split(",")
-"""``cut off`` is not among them: a broker without ZooKeeper answers lookups after 30 s only, which
-holds up clients that ask it."""
+BROKERS = ("killed", "stopped", "cut off", "drained")
+LEADERS = ("leader killed", "leader stopped", "leader cut off")
+BOOKIES = ("bookie killed", "bookie stopped")
+FAULTS = os.environ.get("FAULTS", ",".join(BROKERS + LEADERS + BOOKIES)).split(",")
 SEED = int(os.environ.get("SEED", "1"))
 TOPICS = [f"persistent://public/default/t{number}" for number in range(12)]
 SESSION_MS = 6000
 PROBE = b"probe"
+PINNED = b"pinned"
 QUIET = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
 MORE = 50
 """So many answers of each topic are awaited between two faults."""
@@ -39,7 +50,7 @@ class Topic:
 
     def __init__(self, client, name):
         self.name = name
-        self.answered = []  # Number and time, in the order of the answers.
+        self.answered = []  # Number, time and ledger, in the order of the answers.
         self.refused = []
         self.sent = 0
         self.more = threading.Condition()
@@ -49,13 +60,13 @@ class Topic:
 
     def send(self):
         number = self.sent
-        self.producer.send_async(b"%d" % number, lambda result, _: self._note(number, result))
+        self.producer.send_async(b"%d" % number, lambda result, at: self._note(number, result, at))
         self.sent += 1
 
-    def _note(self, number, result):
+    def _note(self, number, result, at):
         with self.more:
             if result == pulsar.Result.Ok:
-                self.answered.append((number, time.monotonic()))
+                self.answered.append((number, time.monotonic(), at.ledger_id()))
             else:
                 self.refused.append((number, result))
             self.more.notify_all()
@@ -98,7 +109,7 @@ class Load:
             if told is not None:
                 return [told]
             answers = [
-                [when for _, when in topic.answered[at:]]
+                [when for _, when, _ in topic.answered[at:]]
                 for topic, at in zip(self.topics, starts, strict=True)
             ]
             return [max(after - before for before, after in pairwise(each)) for each in answers]
@@ -113,17 +124,73 @@ class Load:
                 )
 
     def read(self, name):
+        """The numbers in a topic, and the answered ones that were pinned to its owners."""
         reader = self._client.create_reader(name, pulsar.MessageId.earliest)
-        found = []
+        found, pinned = [], set()
         while reader.has_message_available():
             data = reader.read_next(30_000).data()
-            if data != PROBE:
+            if data.startswith(PINNED):
+                pinned.add(data)
+            elif data != PROBE:
                 found.append(int(data))
         reader.close()
-        return found
+        return found, pinned
 
     def close(self):
         self._client.close()
+
+
+class Pinned:
+    """A producer that stays at the broker which had its topic, and asks nobody where that is.
+
+    By it two owners at once would be seen: the first would answer what it was sent when the other
+    had answered already. Each owner has a ledger of its own.
+    """
+
+    def __init__(self, relays, broker, topic, number):
+        self.name = topic.name
+        self.answered = []  # When it was sent, the ledger, and the payload.
+        self._topic = topic
+        self._payload = PINNED + b" %d " % number
+        self._relays = relays
+        self._first = asyncio.Event()
+        port = int(broker.service_url.rpartition(":")[2])
+        self._sending = relays.do(lambda: self._begin(port))
+
+    async def _begin(self, port):
+        client = await peer.Peer.open(port)
+        client.answer_pings()
+        await client.produce(topic=self.name)
+        sending = asyncio.create_task(self._send(client))
+        await asyncio.wait_for(self._first.wait(), 10)
+        return sending
+
+    async def _send(self, client):
+        sent = []
+        hearing = asyncio.create_task(self._hear(client, sent))
+        while not hearing.done():
+            sent.append(time.monotonic())
+            client.wire.send(peer.send(1, len(sent) - 1, self._payload + b"%d" % (len(sent) - 1)))
+            await asyncio.sleep(0.005)  # The rate of the load.
+        await hearing
+
+    async def _hear(self, client, sent):
+        """Return when the broker closes the producer, refuses a message, or hangs up."""
+        while (frame := await client.wire.receive(600)) is not None:
+            answer = peer.parsed(frame)
+            if not answer.HasField("send_receipt"):
+                return
+            number, at = answer.send_receipt.sequence_id, answer.send_receipt.message_id
+            self.answered.append((sent[number], at.ledgerId, self._payload + b"%d" % number))
+            self._first.set()
+
+    def check(self):
+        """Nothing was answered that was sent when its successor had answered."""
+        self._relays.do(lambda: asyncio.wait_for(self._sending, 15))
+        newest = max(ledger for _, ledger, _ in self.answered)
+        began = min(when for _, when, ledger in self._topic.answered if ledger > newest)
+        late = [each for each in self.answered if each[0] >= began]
+        assert late == [], f"{self.name}: two owners answered at once"
 
 
 def url_of(brokers):
@@ -157,18 +224,43 @@ def brokers(relays, tmp_path):
 
 
 def probe(brokers):
-    """Publish to every topic by a client that just came; return how long that took, in seconds."""
+    """Publish to all topics at once by a client that just came, and that tries again for a minute.
+
+    Returns how long it was until the last one was answered, in seconds.
+    """
     began = time.monotonic()
     client = pulsar.Client(url_of(brokers), connection_timeout_ms=500, logger=QUIET)
-    for name in TOPICS:
+
+    def publish(name):
         while True:
             try:
                 client.create_producer(name, send_timeout_millis=500).send(PROBE)
-                break
             except (pulsar.ConnectError, pulsar.Timeout):
                 assert time.monotonic() - began < 60, f"{name}: nobody serves it"
+            else:
+                return
+
+    with ThreadPoolExecutor(len(TOPICS)) as threads:
+        list(threads.map(publish, TOPICS))
+    pause = time.monotonic() - began
     client.close()
-    return time.monotonic() - began
+    return pause
+
+
+def owned_by(broker, topics):
+    """The topics that a broker serves."""
+    port, found = broker.web_url.rpartition(":")[2], []
+    for topic in topics:
+        path = topic.name.replace("://", "/")
+        with urlopen(f"{broker.web_url}/lookup/v2/topic/{path}") as answer:
+            if json.load(answer)["httpUrl"].endswith(f":{port}"):
+                found.append(topic)
+    return found
+
+
+def leader_of(brokers):
+    port = ask(brokers[0], "GET", "brokers/leaderBroker")["serviceUrl"].rpartition(":")[2]
+    return next(each for each in brokers if each.web_url.endswith(f":{port}"))
 
 
 @contextmanager
@@ -197,10 +289,21 @@ def drained(victim, _others):
     victim.start()
 
 
-def test_nothing_answered_is_lost_and_order_is_kept(brokers, relays, capsys):
+@pytest.fixture
+def url(brokers, tmp_path):
+    """Where clients connect."""
+    if not os.environ.get("BY_PROXY"):
+        yield url_of(brokers)
+        return
+    with proxy_process(tmp_path, url_of(brokers)) as (port, _pid):
+        yield f"pulsar://127.0.0.1:{port}"
+
+
+def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, brokers, relays, url, capsys):
     random = Random(SEED)
-    load = Load(url_of(brokers))
+    load = Load(url)
     load.await_more()
+    pinned = []
 
     @contextmanager
     def cut_off(victim, _others):
@@ -209,29 +312,51 @@ def test_nothing_answered_is_lost_and_order_is_kept(brokers, relays, capsys):
             yield None
             time.sleep(2 * SESSION_MS / 1000)  # It is the fault itself.
 
+    @contextmanager
+    def witnessed(fault, victim, others):
+        """A producer is pinned to what the victim serves, where the fault leaves it alive."""
+        served = owned_by(victim, load.topics)
+        witness = Pinned(relays, victim, random.choice(served), len(pinned)) if served else None
+        with fault(victim, others) as told:
+            yield told
+        if witness is not None:
+            pinned.append(witness)
+            witness.check()
+
     faults = {"killed": killed, "stopped": stopped, "drained": drained, "cut off": cut_off}
+    bookies = {"bookie killed": test_kills.killed, "bookie stopped": test_kills.silent}
     turns = [name for name in FAULTS for _ in range(KILLS)]
     random.shuffle(turns)
     pauses = {name: [] for name in FAULTS}
     try:
         for name in turns:
-            victim = random.choice(brokers)
+            if name in bookies:
+                pauses[name] += load.pauses_with(bookies[name](random.choice(own_cluster.bookies)))
+                continue
+            victim = leader_of(brokers) if name in LEADERS else random.choice(brokers)
             others = [each for each in brokers if each is not victim]
-            pauses[name] += load.pauses_with(faults[name](victim, others))
+            fault = faults[name.removeprefix("leader ")]
+            pauses[name] += load.pauses_with(witnessed(fault, victim, others))
     finally:
         load.end()
     for topic in load.topics:
         assert topic.refused == []
-        found = load.read(topic.name)
+        found, of_pinned = load.read(topic.name)
         once = list(dict.fromkeys(found))
-        answered = {number for number, _ in topic.answered}
+        answered = {number for number, _, _ in topic.answered}
         assert answered <= set(once), f"{topic.name} lost {sorted(answered - set(once))[:20]}"
         assert once == sorted(once), f"{topic.name}: not in the order of its producer"
+        theirs = {
+            data for each in pinned if each.name == topic.name for _, _, data in each.answered
+        }
+        assert theirs <= of_pinned, f"{topic.name} lost {sorted(theirs - of_pinned)[:20]}"
     load.close()
     with capsys.disabled():
         print(f"\n{sum(len(each.answered) for each in load.topics)} answered, seed {SEED}")
+        print(f"  {sum(len(each.answered) for each in pinned)} of producers that were pinned")
         for name, each in pauses.items():
             half, most = median(each), sorted(each)[int(0.95 * len(each))]
             print(
-                f"  {name:8} {KILLS:3} times: p50 {half:.2f}, p95 {most:.2f}, max {max(each):.2f} s"
+                f"  {name:14} {KILLS:3} times: "
+                f"p50 {half:.2f}, p95 {most:.2f}, max {max(each):.2f} s"
             )

@@ -8,7 +8,7 @@ from support.bookkeeper import expire
 
 from bench.bookkeeper_cluster import ZooKeeperServer
 from bench.maven import Missing
-from magnetar.errors import InvalidValue, StorageError, VersionMismatch
+from magnetar.errors import InvalidValue, MetadataLost, StorageError, VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Owner, SessionState
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 
@@ -53,6 +53,14 @@ async def store(server):
     await store.close()
 
 
+@pytest.fixture
+async def patient(server):
+    """One whose session outlives a server that is started again."""
+    store = await ZooKeeperMetadataStore.open(settings(server, session_timeout_s=40.0))
+    yield store
+    await store.close()
+
+
 async def test_a_session_that_expires_is_lost_and_another_begins(store, server):
     states, changed = States(store), asyncio.Queue()
     store.watch("/kept", changed.put_nowait)
@@ -85,28 +93,48 @@ async def test_a_session_is_given_up_before_a_server_that_says_nothing_could_end
     assert (await store.get("/kept")).value == b"1"
 
 
-async def test_a_server_that_is_killed_and_started_again_has_all_that_was_answered(store, server):
+async def test_who_asks_without_a_session_is_refused_at_once(store, server):
+    states = States(store)
+    server.signal(signal.SIGSTOP)
+    try:
+        waiting = [
+            asyncio.ensure_future(store.get("/a")),
+            asyncio.ensure_future(store.put("/b", b"")),
+        ]
+        await states.until(SessionState.LOST)
+        for each in waiting:
+            with pytest.raises(MetadataLost, match="does not answer"):
+                await each
+        with pytest.raises(MetadataLost):
+            await asyncio.wait_for(store.children("/"), 1)
+    finally:
+        server.signal(signal.SIGCONT)
+    await states.until(SessionState.CONNECTED)
+    assert await store.get("/a") is None
+
+
+async def test_a_server_that_is_killed_and_started_again_has_all_that_was_answered(patient, server):
     for number in range(20):
-        await store.put(f"/kept/{number}", b"%d" % number)
+        await patient.put(f"/kept/{number}", b"%d" % number)
     server.kill()
-    reading = asyncio.ensure_future(store.children("/kept"))
-    writing = asyncio.ensure_future(store.put("/late", b"1"))
+    reading = asyncio.ensure_future(patient.children("/kept"))
+    writing = asyncio.ensure_future(patient.put("/late", b"1"))
     await asyncio.to_thread(server.start)
     assert len(await reading) == 20
     assert await writing in {0, 1}  # It may have been written twice.
 
 
-async def test_who_counts_up_while_the_server_is_killed_counts_every_answer(store, server):
-    await store.put("/n", b"0")
+async def test_who_counts_up_while_the_server_is_killed_counts_every_answer(patient, server):
+    await patient.put("/n", b"0")
     answered, reached = 0, {at: asyncio.Event() for at in (50, 150)}
 
     async def count():
         nonlocal answered
         while answered < 300:
-            record = await store.get("/n")
+            record = await patient.get("/n")
             number = int(record.value) + 1
             try:
-                await store.put("/n", b"%d" % number, expected_version=record.version)
+                await patient.put("/n", b"%d" % number, expected_version=record.version)
             except VersionMismatch:
                 continue
             answered += 1
@@ -119,7 +147,7 @@ async def test_who_counts_up_while_the_server_is_killed_counts_every_answer(stor
         server.kill()
         await asyncio.to_thread(server.start)
     await counting
-    assert int((await store.get("/n")).value) >= answered
+    assert int((await patient.get("/n")).value) >= answered
 
 
 async def test_what_cannot_be_there_is_refused_by_name(store):

@@ -126,16 +126,22 @@ class LoadManager:
             "load balance", self._every(self._settings.shedding_minutes, self.balance)
         )
 
-    async def place(self, bundle: Bundle) -> BrokerAddress:
-        """The broker for a bundle that nobody serves. Raises NotReady where none may have it."""
+    async def place(self, bundle: Bundle, *, leaves: bool = False) -> BrokerAddress:
+        """The broker for a bundle that nobody serves. Raises NotReady where none may have it.
+
+        ``leaves``: it is of this broker, and is to have another one, where there is one.
+        """
         own, now = self._member.own, self._member.clock.now()
-        if any(_within(bundle, each) for each in self._topics.ownership.bundles):
+        if not leaves and any(_within(bundle, each) for each in self._topics.ownership.bundles):
             return own  # It is being split.
         brokers = {each.name: each for each in await self._brokers.all()}
         if not brokers:
             return own  # It is alone, and registers again just now.
         before = self._placed.get(bundle)
-        if before is not None and before[0] != own.name and now - before[1] < NOT_TAKEN_S:
+        if leaves:
+            if len(brokers) > 1:
+                brokers.pop(own.name, None)
+        elif before is not None and before[0] != own.name and now - before[1] < NOT_TAKEN_S:
             brokers.pop(before[0], None)
         reports = await self._reports(brokers)
         usage = {name: each.usage(self._weights) for name, each in reports.items()}

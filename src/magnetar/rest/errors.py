@@ -29,6 +29,7 @@ STATUSES: Final[dict[type[MagnetarError], int]] = {
     errors.CoordinatorNotFound: 404,
     errors.StorageError: 500,
     errors.WriteFailed: 503,
+    errors.MetadataLost: 503,
     errors.VersionMismatch: 409,
     errors.UnknownFailure: 500,
 }

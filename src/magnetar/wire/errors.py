@@ -31,6 +31,7 @@ _CODES: dict[type[errors.MagnetarError], pb.ServerError] = {
     errors.Unavailable: pb.ServiceNotReady,
     errors.CoordinatorNotFound: pb.TransactionCoordinatorNotFound,
     errors.StorageError: pb.PersistenceError,
+    errors.MetadataLost: pb.ServiceNotReady,
     errors.VersionMismatch: pb.MetadataError,
 }
 

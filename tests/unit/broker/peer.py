@@ -60,6 +60,10 @@ def send(
     return framed(base.SerializeToString(), b"\x0e\x01" + checksum.to_bytes(4, "big") + stored)
 
 
+def parsed(frame: bytes) -> pb.BaseCommand:
+    return pb.BaseCommand.FromString(frame[8 : 8 + int.from_bytes(frame[4:8], "big")])
+
+
 class Peer:
     """A connection, by default one that has said CONNECT."""
 
@@ -90,7 +94,7 @@ class Peer:
     async def hear(self, timeout_s: float = 5.0) -> pb.BaseCommand:
         frame = await self.wire.receive(timeout_s)
         assert frame is not None, "the broker closed the connection"
-        return pb.BaseCommand.FromString(frame[8 : 8 + int.from_bytes(frame[4:8], "big")])
+        return parsed(frame)
 
     async def hung_up_on(self) -> bool:
         """Whether the broker closes without another word."""

@@ -155,6 +155,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         deleted.append(event_logs.topic_deleted)
     await topics.finish_deletions()
     lookup = Lookup(resources, ownership, kept=keeps_clients(config.server, address))
+    await neighbours.met()
     return Services(
         address=address,
         health=health,

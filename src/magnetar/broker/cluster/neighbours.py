@@ -8,9 +8,11 @@ appends is refused, since its ledgers are fenced. A process that is stopped, or 
 nothing: its leases end with its session.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from contextlib import suppress
+from typing import Final, Protocol
 
 from magnetar.errors import MagnetarError
 from magnetar.model.broker_address import BrokerAddress
@@ -21,8 +23,13 @@ from .membership import Membership
 
 log = logging.getLogger(__name__)
 
-AGAIN_S = 0.1
+AGAIN_S: Final = 0.1
 """So long after a broker came, or a connection ended or did not begin, it is tried."""
+REFUSED_AFTER_S: Final = (0.0, 0.005, 0.02, 0.05)
+"""How long to wait, each time, before a new connection is tried to see whether nobody listens: a
+process that ends may let go of its connections before its port."""
+MEET_S_MAX: Final = 2.0
+"""So long a broker that starts waits for connections to the others before it serves clients."""
 
 
 class Connected(Protocol):
@@ -49,6 +56,8 @@ class Neighbours:
         self._connect = connect
         self._refuses = refuses
         self._followed: set[str] = set()
+        self._met: set[str] = set()  # Those that were connected, or did not answer.
+        self._meeting = asyncio.Event()
         self._looking = False
         self._watch = member.metadata.watch(paths.BROKERS, self._changed)
 
@@ -59,6 +68,18 @@ class Neighbours:
     def start(self) -> None:
         """Follow the brokers that run, and those that come."""
         self._changed(paths.BROKERS)
+
+    async def met(self) -> None:
+        """Return when the brokers that run are connected, or do not answer.
+
+        Of one that was never connected nobody can say that it died.
+        """
+        others = set(await self._brokers.names()) - {self._member.own.name}
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MEET_S_MAX):
+                while not others <= self._met:
+                    self._meeting.clear()
+                    await self._meeting.wait()
 
     def _changed(self, _path: str) -> None:
         if not self._looking:
@@ -79,13 +100,13 @@ class Neighbours:
             await self._member.clock.sleep(AGAIN_S)  # It registers before it listens.
             while (broker := await self._found(name, broker)) is not None:
                 was_connected |= await self._ended(broker)
-                # A process that ends may let go of its connections before its port.
                 if was_connected and broker not in gone and await self._died(broker):
                     log.warning("broker.gone broker=%s: its bundles may be taken", name)
                     gone.add(broker)
                 await self._member.clock.sleep(AGAIN_S)
         finally:
             self._followed.discard(name)
+            self._met.discard(name)
         self._changed(name)  # It may have come back meanwhile.
 
     async def _found(self, name: str, before: BrokerAddress | None) -> BrokerAddress | None:
@@ -104,10 +125,17 @@ class Neighbours:
             connection = await self._connect(broker)
         except MagnetarError:
             return False
+        finally:
+            self._met.add(broker.name)
+            self._meeting.set()
         self._member.gone.discard(broker)
         await connection.wait_closed()
         return True
 
     async def _died(self, broker: BrokerAddress) -> bool:
         """Whether a broker that was connected listens no more, and did not say that it ends."""
-        return await self._found(broker.name, broker) == broker and await self._refuses(broker)
+        for pause_s in REFUSED_AFTER_S:
+            await self._member.clock.sleep(pause_s)
+            if await self._refuses(broker):
+                return await self._found(broker.name, broker) == broker
+        return False

@@ -22,9 +22,9 @@ from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
 from itertools import cycle
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from magnetar.errors import NotOwner, VersionMismatch
+from magnetar.errors import MagnetarError, NotOwner, VersionMismatch
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
@@ -36,6 +36,13 @@ log = logging.getLogger(__name__)
 
 TRANSFER_S_MAX: Final = 10.0
 """How long a bundle waits for the broker that it is handed to; then any may take it."""
+
+
+class Place(Protocol):
+    """Chooses the broker of a bundle."""
+
+    def __call__(self, bundle: Bundle, *, leaves: bool = False) -> Awaitable[BrokerAddress]:
+        """``leaves``: another one than this broker, where any may have it."""
 
 
 class State(Enum):
@@ -83,7 +90,7 @@ class Ownership:
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
         self._successors: Iterator[BrokerAddress] | None = None
-        self._place: Callable[[Bundle], Awaitable[BrokerAddress]] | None = None
+        self._place: Place | None = None
         self._leases = member.leases(paths.BUNDLE_OWNERS, self._lost)
 
     def close(self) -> None:
@@ -97,9 +104,22 @@ class Ownership:
         """
         self._give_up = give_up
 
-    def place_by(self, place: Callable[[Bundle], Awaitable[BrokerAddress]]) -> None:
+    def place_by(self, place: Place) -> None:
         """Let ``place`` say which broker takes a bundle that nobody serves."""
         self._place = place
+
+    async def successor(self, bundle: Bundle) -> BrokerAddress | None:
+        """The broker that should have a bundle of this one next; None where it is free to any.
+
+        Clients that are told of it need not ask.
+        """
+        if self._place is None or not self.owns(bundle):
+            return None
+        try:
+            to = await self._place(bundle, leaves=True)
+        except MagnetarError:
+            return None
+        return None if to == self.own else to
 
     def leave_to(self, others: Sequence[BrokerAddress]) -> None:
         """Acquire nothing more: who asks for a bundle that is free is sent to one of the others."""
@@ -217,39 +237,52 @@ class Ownership:
                 owner = await self._take_over(bundle) if to == self.own else to
         finally:
             self._on(bundle, Event.TAKEN if owner is self.own else Event.REFUSED)
+        if owner is self.own:  # Its topics need not wait for the end of the note.
+            self._member.tasks.spawn(f"transferred {bundle}", self._end_transfer(bundle))
         return owner
 
-    async def _placed(
-        self, bundle: Bundle, place: Callable[[Bundle], Awaitable[BrokerAddress]]
-    ) -> BrokerAddress | None:
+    async def _placed(self, bundle: Bundle, place: Place) -> BrokerAddress | None:
         """Another broker, told by a note to take a bundle; None where this one should, or see."""
         if await self._member.metadata.get(paths.bundle_owner(bundle)) is not None:
             return None  # It has an owner, or one that is gone.
         to = await place(bundle)
         if to == self.own:
             return None
-        await self._hand_over(bundle, to)
-        return to
+        version = await self._hand_over(bundle, to)
+        owner = await self._member.broker_at(paths.bundle_owner(bundle))
+        if owner is None or owner == to:
+            return to
+        # Who took it meanwhile saw no note, unless it takes the note away.
+        with suppress(VersionMismatch):
+            await self._member.metadata.delete(paths.transfer(bundle), expected_version=version)
+        return None
 
     async def _take(self, bundle: Bundle) -> BrokerAddress:
         owner = self._member.codec.decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
         return self.own if owner == self.own else owner
 
     async def _take_over(self, bundle: Bundle) -> BrokerAddress:
-        """Take the lease of a bundle that is handed to us, as soon as it is released."""
+        """Take the lease of a bundle that is handed to us, as soon as it is released.
+
+        Another broker may have taken it before the note was there: that ends the note.
+        """
         changed = asyncio.Event()
-        watch = self._member.metadata.watch(paths.bundle_owner(bundle), lambda _: changed.set())
+        watches = [
+            self._member.metadata.watch(path, lambda _: changed.set())
+            for path in (paths.bundle_owner(bundle), paths.transfer(bundle))
+        ]
         try:
             async with asyncio.timeout(TRANSFER_S_MAX):
                 while (owner := await self._take(bundle)) is not self.own:
+                    if await self._next_owner(bundle) != self.own:
+                        return owner
                     await changed.wait()
                     changed.clear()
         except TimeoutError:
             log.warning("bundle.not_handed_over bundle=%s owner=%s", bundle, owner.name)
-        else:
-            await self._member.metadata.delete(paths.transfer(bundle))
         finally:
-            watch.cancel()
+            for watch in watches:
+                watch.cancel()
         return owner
 
     async def _unload(
@@ -267,8 +300,11 @@ class Ownership:
         finally:
             self._on(bundle, Event.RELEASED)
 
-    async def _hand_over(self, bundle: Bundle, to: BrokerAddress) -> None:
-        """Leave a note that names the next owner, for as long as it may take to come."""
+    async def _hand_over(self, bundle: Bundle, to: BrokerAddress) -> int:
+        """Leave a note that names the next owner, for as long as it may take to come.
+
+        Returns the version of the note.
+        """
         note = paths.transfer(bundle)
         version = await self._member.metadata.put(
             note, self._member.codec.encode_owner(to), ephemeral=True
@@ -280,10 +316,20 @@ class Ownership:
                 await self._member.metadata.delete(note, expected_version=version)
 
         self._member.tasks.spawn(f"transfer {bundle}", reclaim())
+        return version
+
+    async def _end_transfer(self, bundle: Bundle) -> None:
+        """Delete the note of a bundle that this broker has, whoever should have had it."""
+        note = paths.transfer(bundle)
+        with suppress(MagnetarError):  # It ends with its time, too.
+            record = await self._member.metadata.get(note)
+            if record is not None and self.owns(bundle):
+                await self._member.metadata.delete(note, expected_version=record.version)
 
     async def _next_owner(self, bundle: Bundle) -> BrokerAddress | None:
-        """The broker that a bundle is handed to; None where it is handed to none."""
-        return await self._member.broker_at(paths.transfer(bundle))
+        """The broker that a bundle is handed to; None where it is handed to none that runs."""
+        to = await self._member.broker_at(paths.transfer(bundle))
+        return None if to in self._member.gone else to
 
     def _lost(self, path: str) -> None:
         bundle = paths.bundle_owned_at(path)

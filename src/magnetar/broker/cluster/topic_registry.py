@@ -174,8 +174,11 @@ class TopicRegistry:
     async def unload_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
         """Close the topics of a bundle and serve it no more; nothing where it is not served here.
 
-        ``to`` is the broker that has it next, of which clients are told.
+        ``to`` is the broker that has it next, of which clients are told; without one, the broker
+        that its load manager chooses, where it has any.
         """
+        if to is None:
+            to = await self.ownership.successor(bundle)
         to = None if to == self.ownership.own else to
         await self.ownership.unload(bundle, partial(self._close_bundle, to=to), to)
 

@@ -7,6 +7,9 @@ A write whose answer was lost with the connection may have happened. It is looke
 to be written whatever is there is written once more; what was to replace one version is tried again
 where that is still there, and is a VersionMismatch else, whoever replaced it.
 
+What is asked waits while a session is suspended, and fails at once when it is lost: clients of a
+broker that is cut off are not held up.
+
 All changes below the root come by one persistent recursive watch, of which kazoo knows nothing: its
 request and its events are added here. The watch ends with a connection; then a new one begins, and
 all watches are told, since nobody knows what changed meanwhile.
@@ -33,7 +36,7 @@ from kazoo.exceptions import (
 from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
 from kazoo.security import make_digest_acl
 
-from magnetar.errors import InvalidValue, StorageError, VersionMismatch
+from magnetar.errors import InvalidValue, MetadataLost, StorageError, VersionMismatch
 from magnetar.model.cluster_stores import CONNECTED, LOST, SUSPENDED, SessionCounts
 from magnetar.tasks import Tasks
 
@@ -81,6 +84,7 @@ class ZooKeeperMetadataStore:
         self._session_watches = SessionWatches()
         self._connected = asyncio.Event()
         self._connected.set()
+        self._answers: set[asyncio.Future[Any]] = set()
         self._lost_timer: asyncio.TimerHandle | None = None
         self.counts = SessionCounts(settings.servers, settings.name, watches=self._watches.__len__)
         self._closed = False
@@ -207,17 +211,24 @@ class ZooKeeperMetadataStore:
     # One request.
 
     async def _ask(self, request: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Ask the server, once. Raises KazooException, and StorageError where nobody answers."""
+        """Ask the server, once. Raises KazooException, and MetadataLost where nobody answers."""
+        if self.counts.state == LOST:
+            raise self._no_answer()
+        return await self._answer(request, *arguments, **named)
+
+    async def _answer(self, request: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Ask even without a session: kazoo sends it as soon as there is one."""
         answer = self._loop.create_future()
+        self._answers.add(answer)
+        answer.add_done_callback(self._answers.discard)
 
         def settle(result: Any) -> None:
             if answer.done():
                 return
-            error = result.exception
-            if error is None:
+            if result.exception is None:
                 answer.set_result(result.value)
             else:
-                answer.set_exception(error)
+                answer.set_exception(result.exception)
 
         def told(result: Any) -> None:  # In a thread of kazoo's.
             self._loop.call_soon_threadsafe(settle, result)
@@ -243,10 +254,10 @@ class ZooKeeperMetadataStore:
                 raise _refused(path, error) from error
 
     async def _connected_again(self, error: KazooException) -> None:
-        """Return when there is a connection. Raises StorageError where there is none in time."""
+        """Return when there is a connection. Raises MetadataLost where there is none in time."""
         self._check_open()
         self._connected.clear()
-        if self._client.connected:
+        if self._client.connected or self.counts.state == LOST:
             self._connected.set()
         try:
             async with asyncio.timeout(self._settings.operation_timeout_s):
@@ -254,10 +265,10 @@ class ZooKeeperMetadataStore:
         except TimeoutError:
             raise self._no_answer() from error
 
-    def _no_answer(self) -> StorageError:
-        return StorageError(
-            f"ZooKeeper at {self._settings.servers} did not answer in "
-            f"{self._settings.operation_timeout_s:g} s: see whether a majority of it runs"
+    def _no_answer(self) -> MetadataLost:
+        return MetadataLost(
+            f"ZooKeeper at {self._settings.servers} does not answer: see whether a majority of it "
+            "runs, and can be reached"
         )
 
     # Writing.
@@ -387,8 +398,8 @@ class ZooKeeperMetadataStore:
     def _session_changed(self, state: str) -> None:
         if self._closed:
             return
+        self._stop_timer()
         if state == KazooState.CONNECTED:
-            self._stop_timer()
             self._tasks.spawn("connected", self._connected_to_another())
         elif state == KazooState.SUSPENDED:
             self.counts.state = SUSPENDED
@@ -398,15 +409,16 @@ class ZooKeeperMetadataStore:
                 self._settings.session_timeout_s / 3, self._lose
             )
         else:
-            self._stop_timer()
             self._lose()
 
     def _lose(self) -> None:
-        self._lost_timer = None
         self.counts.lost += self.counts.state != LOST
         self.counts.state = LOST
         log.warning("metadata.session_lost servers=%s", self._settings.servers)
         self._session_watches.notify(SessionState.LOST)
+        self._connected.set()  # Who waits for a connection asks, and hears that there is none.
+        for answer in [each for each in self._answers if not each.done()]:
+            answer.set_exception(self._no_answer())
 
     def _stop_timer(self) -> None:
         if self._lost_timer is not None:
@@ -416,17 +428,17 @@ class ZooKeeperMetadataStore:
     async def _connected_to_another(self) -> None:
         try:
             await self._watch_all()
-        except _LOST:
+        except (*_LOST, MetadataLost):
             return  # It is gone again.
-        self._connected.set()
         self.counts.state = CONNECTED
+        self._connected.set()
         self.counts.reconnections += 1
         self._session_watches.notify(SessionState.CONNECTED)
         self._watches.notify(None)
 
     async def _watch_all(self) -> None:
         self._client._data_watchers = _EveryPath(self._told_of_change)  # noqa: SLF001 - see above
-        await self._ask(self._send_watch)
+        await self._answer(self._send_watch)
 
     def _send_watch(self) -> Any:
         answer = self._client.handler.async_result()

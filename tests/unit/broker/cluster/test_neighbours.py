@@ -3,6 +3,7 @@ import asyncio
 import pytest
 from support.loop import until, until_idle
 
+from magnetar.broker.cluster import neighbours as neighbours_module
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.neighbours import Neighbours
 from magnetar.errors import ConnectionLost
@@ -15,6 +16,7 @@ class Process:
         self.listens = True
         self.connections = []
         self.refused = 0
+        self.lingers = 0  # So often its port is still open.
 
     async def connect(self, _broker):
         if not self.listens:
@@ -27,7 +29,8 @@ class Process:
         await self.connections[-1].wait()
 
     async def refuses(self, _broker):
-        return not self.listens
+        self.lingers -= 1
+        return self.lingers < 0 and not self.listens
 
     def end_connection(self):
         self.connections[-1].set()
@@ -92,6 +95,46 @@ async def test_one_whose_session_ended_is_followed_no_more(running, process):
     process.listens = True
     await there.register()
     await until(lambda: len(process.connections) == 2)
+
+
+async def test_one_whose_port_closes_after_its_connection_is_gone_soon(running, process):
+    member, _, there = running
+    process.listens, process.lingers = False, 2
+    process.end_connection()
+    await until(lambda: there.own in member.gone)
+    assert not process.refused, "it was not connected to anew"
+
+
+async def test_a_broker_has_met_the_others_when_they_are_connected_or_refuse(brokers, process):
+    members = [each.member for each in brokers]
+    here, there = map(Brokers, members)
+    await here.register()
+    await there.register()
+    neighbours = Neighbours(members[0], here, connect=process.connect, refuses=process.refuses)
+    meeting = asyncio.ensure_future(neighbours.met())
+    await until_idle()
+    assert not meeting.done()
+    process.listens = False
+    neighbours.start()
+    await meeting
+    assert process.refused
+    assert not members[0].gone, "it was never connected, and may be starting"
+    neighbours.close()
+    here.close()
+    there.close()
+
+
+async def test_a_broker_waits_no_longer_for_the_others_than_it_may(brokers, process, monkeypatch):
+    monkeypatch.setattr(neighbours_module, "MEET_S_MAX", 0.05)
+    there = Brokers(brokers[1].member)
+    await there.register()
+    neighbours = Neighbours(
+        brokers[0].member, there, connect=process.connect, refuses=process.refuses
+    )
+    await asyncio.wait_for(neighbours.met(), 5)
+    assert not process.connections
+    neighbours.close()
+    there.close()
 
 
 @pytest.mark.usefixtures("running")

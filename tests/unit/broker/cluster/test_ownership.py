@@ -6,7 +6,8 @@ from support.loop import until, until_idle
 
 from magnetar.broker.cluster import ownership as ownership_module
 from magnetar.broker.cluster.ownership import TRANSITIONS, Event, State
-from magnetar.errors import NotOwner
+from magnetar.errors import NotOwner, NotReady
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import RING_END, Bundle
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.metadata import paths
@@ -169,3 +170,74 @@ async def test_who_leaves_sends_those_who_ask_for_a_free_bundle_to_others(broker
     assert leaving.ownership.bundles == []
     await other.ownership.check(BUNDLE, TOPIC)  # It was told, and takes it.
     assert other.ownership.bundles == [BUNDLE]
+
+
+async def test_a_note_that_comes_too_late_for_a_bundle_ends_and_holds_up_nobody(brokers):
+    here, there = brokers
+    note = paths.transfer(BUNDLE)
+    await owner_of(here)
+    await here.metadata.put(note, there.member.codec.encode_owner(there.address))
+    waits = asyncio.ensure_future(there.ownership.check(BUNDLE, TOPIC))
+    await until_idle()
+    assert not waits.done()
+    await here.metadata.delete(note)
+    with pytest.raises(NotOwner):
+        await asyncio.wait_for(waits, 5)
+
+
+async def test_who_takes_a_free_bundle_ends_a_note_that_names_another(brokers):
+    here, there = brokers
+    note = paths.transfer(BUNDLE)
+    read, put_meanwhile = here.metadata.get, asyncio.Event()
+
+    async def get(path):
+        record = await read(path)
+        if path == note and not put_meanwhile.is_set():
+            put_meanwhile.set()
+            await there.metadata.put(note, there.member.codec.encode_owner(there.address))
+        return record
+
+    here.metadata.get = get
+    assert await owner_of(here) == here.address.service_url
+    await until_idle()
+    assert await read(note) is None
+
+
+async def test_who_places_a_bundle_that_another_took_meanwhile_takes_the_note_back(brokers):
+    here, there = brokers
+
+    async def place(_bundle):
+        assert await owner_of(there) == there.address.service_url
+        return BrokerAddress.of("third", 6650, 8080)
+
+    here.ownership.place_by(place)
+    assert await owner_of(here) == there.address.service_url
+    assert await here.metadata.get(paths.transfer(BUNDLE)) is None
+
+
+async def test_a_bundle_that_is_handed_to_a_broker_that_died_is_taken_by_who_is_asked(brokers):
+    here, there = brokers
+    note = paths.transfer(BUNDLE)
+    await there.metadata.put(note, there.member.codec.encode_owner(there.address))
+    assert await owner_of(here) == there.address.service_url
+    here.member.gone.add(there.address)
+    assert await owner_of(here) == here.address.service_url
+
+
+async def test_the_successor_of_a_bundle_is_chosen_for_who_has_it(brokers):
+    here, there = brokers
+    asked = []
+
+    async def place(bundle, *, leaves=False):
+        asked.append((bundle, leaves))
+        if len(asked) > 1:
+            raise NotReady("none may have it")
+        return there.address
+
+    assert await here.ownership.successor(BUNDLE) is None
+    await owner_of(here)
+    assert await here.ownership.successor(BUNDLE) is None, "no load is shared"
+    here.ownership.place_by(place)
+    assert await here.ownership.successor(BUNDLE) == there.address
+    assert await here.ownership.successor(BUNDLE) is None
+    assert asked == [(BUNDLE, True)] * 2
