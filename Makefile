@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash sink bank spark-places two-brokers functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash simulate sink bank spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -71,6 +71,9 @@ two-brokers: $(READY)  ## two brokers whose bundles move and are lost at random:
 	SEEDS=200 $(PY) -m pytest -n 2 tests/cluster $(ARGS)
 	@seed=$${TWO_BROKERS:-$$(date +%s)}; echo "TWO_BROKERS=$$seed"; \
 		TWO_BROKERS=$$seed $(PY) -m pytest -n 2 tests/client $(ARGS)
+
+simulate: $(READY)  ## clusters in simulated time: SEED=n tells the story of one; COUNT (1000) seeds over all cores
+	@PYTHONPATH=tests $(PY) -m simulation.run $(or $(SEED),--count $(or $(COUNT),1000)) $(ARGS)
 
 bank: $(READY)   ## transfers in transactions, ours and Java's, with kills for twice BANK_MINUTES (5)
 	BANK_MINUTES=$${BANK_MINUTES:-5} $(PY) -m pytest -n 0 -s tests/transactions/test_bank.py $(ARGS)

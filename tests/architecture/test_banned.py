@@ -22,8 +22,14 @@ BANNED = {
     "time.sleep": ((), "await an event, or Clock.sleep"),
     "asyncio.sleep": (("clock.py",), "Clock.sleep, so that tests need not wait"),
     "asyncio.create_task": ((), "Tasks.spawn names it, keeps it and logs its failure"),
-    "asyncio.ensure_future": ((), "Tasks.spawn names it, keeps it and logs its failure"),
-    "create_task": (("tasks.py",), "Tasks.spawn names it, keeps it and logs its failure"),
+    "asyncio.ensure_future": (
+        ("testing/simulation/",),
+        "Tasks.spawn names it, keeps it and logs its failure",
+    ),
+    "create_task": (
+        ("tasks.py", "testing/simulation/"),
+        "Tasks.spawn names it, keeps it and logs its failure",
+    ),
     "print": (("tools/",), "log an event, or return the text to tools"),
     "open": (OPENERS, "files are opened in the rooms that store, and in tools"),
     "asyncio.Queue": ((), "a list inbox and one Event per turn; give it a ..._max"),
@@ -47,8 +53,8 @@ DOORS = {
     "obstore": ("history/",),
     "pyiceberg": ("history/",),
     "cramjam": ("message/compression.py",),
-    "kazoo": ("storage/metadata/zookeeper.py",),
-    "random": (),
+    "kazoo": ("storage/metadata/zookeeper.py", "testing/simulation/"),
+    "random": ("testing/simulation/",),
 }
 
 # The threads of a broker and of its client, which docs/decisions/0045 lists with the contract

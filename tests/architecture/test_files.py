@@ -148,6 +148,14 @@ TESTED_ELSEWHERE = {
     "wire/requests/produce.py": "tests/unit/wire/test_requests.py",
     "wire/requests/schema.py": "tests/unit/wire/test_requests.py",
     "wire/requests/transaction.py": "tests/unit/wire/test_requests.py",
+    **{
+        f"testing/simulation/{name}.py": "tests/simulation, and tests/contract for the models"
+        for name in [
+            *("bookie", "cluster", "machine", "messages", "servers"),
+            *("zookeeper", "zookeeper_client"),
+        ]
+    },
+    "testing/simulation/processes.py": "unit/testing/simulation/test_loop.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
     "tools/entry.py": "tests/unit/test_extras.py",
 }

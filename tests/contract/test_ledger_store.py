@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from support.bookkeeper import bookkeeper_store
+from support.simulated import SimulatedBookies
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import EntryNotFound, InvalidValue, LedgerFenced, LedgerNotFound, StorageError
@@ -81,7 +82,10 @@ LOCAL = {
 }
 
 
-@pytest.fixture(params=["memory", *LOCAL, *SLOW])
+SIMULATED = "simulated-bookkeeper"
+
+
+@pytest.fixture(params=["memory", *LOCAL, SIMULATED, *SLOW])
 async def home(request, tmp_path):
     if request.param == "memory":
         yield MemoryHome()
@@ -94,10 +98,12 @@ async def home(request, tmp_path):
 def lasting_home(request, tmp_path):
     if request.param in LOCAL:
         return LocalHome(tmp_path, **LOCAL[request.param])
+    if request.param == SIMULATED:
+        return SimulatedBookies()
     return BookKeeperHome(request.getfixturevalue("cluster"), **REPLICATED[request.param])
 
 
-@pytest.fixture(params=[*LOCAL, *SLOW])
+@pytest.fixture(params=[*LOCAL, SIMULATED, *SLOW])
 async def lasting(request, tmp_path):
     home = lasting_home(request, tmp_path)
     yield home
@@ -440,7 +446,7 @@ async def test_deleted_ledgers_stay_deleted(lasting, again):
 
 async def test_ids_are_not_used_again_after_all_is_deleted(lasting, again):
     store = await lasting.open()
-    last = 0
+    last = -1
     for _ in range(3):
         ledger = await store.create()
         assert ledger.ledger_id > last

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.simulated import SimulatedZooKeeper
 from support.watches import Heard
 
 from magnetar.errors import StorageError, VersionMismatch
@@ -44,15 +45,20 @@ class ZooKeeperHome:
         return await ZooKeeperMetadataStore.open(self._settings)
 
 
+FAST = ["memory", "sqlite", "simulated"]
+
+
 def home_of(kind, request, tmp_path):
     if kind == "memory":
         return MemoryHome(tmp_path)
+    if kind == "simulated":
+        return SimulatedZooKeeper()
     if kind == "sqlite":
         return SqliteHome(tmp_path)
     return ZooKeeperHome(request.getfixturevalue("zookeeper"), tmp_path.name)
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("zookeeper", marks=pytest.mark.slow)])
+@pytest.fixture(params=[*FAST, pytest.param("zookeeper", marks=pytest.mark.slow)])
 async def sessions(request, tmp_path):
     """Opens sessions, and closes them in the end."""
     home = home_of(request.param, request, tmp_path)
@@ -65,6 +71,8 @@ async def sessions(request, tmp_path):
     yield open_session
     for session in opened:
         await session.close()
+    if isinstance(home, SimulatedZooKeeper):
+        await home.close()
 
 
 @pytest.fixture

@@ -79,6 +79,8 @@ TRANSITIONS: Final = {
     (State.LOST, Event.FORGOTTEN): State.FREE,
 }
 
+_SERVED: Final = frozenset({State.OWNED, State.UNLOADING})
+
 
 class Ownership:
     """The bundles of one broker."""
@@ -236,7 +238,9 @@ class Ownership:
             else:
                 owner = await self._take_over(bundle) if to == self.own else to
         finally:
-            self._on(bundle, Event.TAKEN if owner is self.own else Event.REFUSED)
+            # The session may have been lost since the lease was taken, or before all was done.
+            taken = owner is self.own and paths.bundle_owner(bundle) in self._leases.held
+            self._on(bundle, Event.TAKEN if taken else Event.REFUSED)
         if owner is self.own:  # Its topics need not wait for the end of the note.
             self._member.tasks.spawn(f"transferred {bundle}", self._end_transfer(bundle))
         return owner
@@ -294,7 +298,10 @@ class Ownership:
         self._on(bundle, Event.UNLOAD)
         try:
             if to is not None:
-                await self._hand_over(bundle, to)
+                try:
+                    await self._hand_over(bundle, to)
+                except MagnetarError as error:  # It is free to all, then.
+                    log.warning("bundle.no_successor bundle=%s error=%s", bundle, error)
             await close(bundle)
             await self._leases.release(paths.bundle_owner(bundle))
         finally:
@@ -334,6 +341,8 @@ class Ownership:
     def _lost(self, path: str) -> None:
         bundle = paths.bundle_owned_at(path)
         log.warning("bundle.lost bundle=%s reason=its lease ended", bundle)
+        if self._states.get(bundle) not in _SERVED:
+            return  # It is being acquired, which sees that, or was when that failed.
         self._on(bundle, Event.LOST)
         given_up = self._give_up(bundle)
         self._begin(bundle, self._forget(bundle, self._changing.get(bundle), given_up))

@@ -103,8 +103,16 @@ class ZooKeeperMetadataStore:
             certfile=settings.certificate_file,
             keyfile=settings.key_file,
         )
-        began = client.start_async()
-        await asyncio.to_thread(began.wait, settings.operation_timeout_s)
+        began, loop = asyncio.Event(), asyncio.get_running_loop()
+
+        def told(_state: str) -> bool:  # In a thread of kazoo's, once.
+            loop.call_soon_threadsafe(began.set)
+            return True
+
+        client.add_listener(told)
+        client.start_async()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(began.wait(), settings.operation_timeout_s)
         if not client.connected:
             await asyncio.to_thread(client.stop)
             await asyncio.to_thread(client.close)
@@ -114,8 +122,12 @@ class ZooKeeperMetadataStore:
             )
         store = cls(settings, client)
         client.add_listener(store._told_of_session)
-        await store._ask(client.ensure_path_async, "/")
-        await store._watch_all()
+        try:
+            await store._ask(client.ensure_path_async, "/")
+            await store._watch_all()
+        except KazooException as error:
+            await store.close()
+            raise store._no_answer() from error
         return store
 
     async def get(self, path: str) -> Record | None:

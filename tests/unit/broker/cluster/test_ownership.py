@@ -6,7 +6,7 @@ from support.loop import until, until_idle
 
 from magnetar.broker.cluster import ownership as ownership_module
 from magnetar.broker.cluster.ownership import TRANSITIONS, Event, State
-from magnetar.errors import NotOwner, NotReady
+from magnetar.errors import NotOwner, NotReady, StorageError
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import RING_END, Bundle
 from magnetar.model.names import NamespaceName, TopicName
@@ -153,6 +153,46 @@ async def test_a_store_that_does_not_answer_refuses_and_can_be_asked_again(broke
         await owner_of(here)
     here.metadata.put = works
     assert await owner_of(here) == here.address.service_url
+
+
+async def test_a_note_that_cannot_be_written_keeps_no_bundle_from_being_unloaded(brokers):
+    here, there = brokers
+    await owner_of(here)
+    closed = []
+
+    async def refuse(*_, **__):
+        raise StorageError("nobody answers")
+
+    async def close(bundle):
+        closed.append(bundle)
+
+    here.metadata.put = refuse
+    await here.ownership.unload(BUNDLE, close, there.address)
+    assert closed == [BUNDLE]
+    assert await owner_of(there) == there.address.service_url
+
+
+async def test_a_session_lost_before_a_bundle_is_acquired_gives_up_the_others(brokers):
+    here, there = brokers
+    other = Bundle(BUNDLE.namespace, BUNDLE.high, RING_END)
+    await here.ownership.acquire(other)
+    taken, lost = asyncio.Event(), asyncio.Event()
+    take = here.ownership._leases.take
+
+    async def take_slowly(path):
+        holder = await take(path)
+        taken.set()
+        await lost.wait()
+        return holder
+
+    here.ownership._leases.take = take_slowly
+    asked = asyncio.ensure_future(owner_of(here))
+    await taken.wait()
+    here.metadata.expire()
+    assert not here.ownership.owns(other)
+    assert await owner_of(there) == there.address.service_url
+    lost.set()
+    assert await asked == there.address.service_url
 
 
 async def test_bundles_are_listed_in_order(brokers):

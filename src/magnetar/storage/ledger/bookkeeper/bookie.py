@@ -118,11 +118,21 @@ class Bookie:
         flags: Flag = Flag.NONE,
         key: bytes = b"",
     ) -> bytes:
-        """An entry as it is stored. Raises BookieError, ConnectionLost, TimedOut."""
+        """An entry as it is stored. Raises BookieError, ConnectionLost, TimedOut.
+
+        A bookie that does not answer in time loses the connection.
+        """
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._reads[ledger_id, entry_id].append(answer)
         self._ask(wire.read_frame(ledger_id, entry_id, flags, key))
-        return await self._answered(answer, timeout_s, f"read of entry {entry_id} of {ledger_id}")
+        try:
+            return await self._answered(
+                answer, timeout_s, f"read of entry {entry_id} of {ledger_id}"
+            )
+        except TimedOut as error:
+            # An answer names no request: the next one would be taken for that to this one.
+            self.drop(error)
+            raise
 
     async def read_batch(
         self, ledger_id: int, first: int, count_max: int, bytes_max: int, timeout_s: float

@@ -1,6 +1,7 @@
 """One bookie that does not behave: a server on a socket."""
 
 import asyncio
+import struct
 import time
 from unittest.mock import patch
 
@@ -12,9 +13,10 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.bookkeeper import bookie as bookie_module
 from magnetar.storage.ledger.bookkeeper import wire
 from magnetar.storage.ledger.bookkeeper.addresses import Address
-from magnetar.storage.ledger.bookkeeper.bookie import Bookie
+from magnetar.storage.ledger.bookkeeper.bookie import Bookie, BookieError
 from magnetar.storage.ledger.bookkeeper.connector import Connector
 from magnetar.storage.ledger.bookkeeper.entry_format import Adds
+from magnetar.storage.ledger.bookkeeper.wire import Code
 
 
 class Failures:
@@ -28,6 +30,9 @@ class Failures:
 
     def add_failed(self, bookie_id, error):
         self.told.put_nowait((bookie_id, error))
+
+
+NO_ENTRY_3_OF_1 = struct.pack(">IIiqq", 24, 2 << 24 | 2 << 16, Code.NO_ENTRY, 1, 3)
 
 
 @pytest.fixture
@@ -89,11 +94,26 @@ async def test_a_bookie_that_says_nothing_is_not_waited_for_forever(serve):
     assert (bookie.counts.read_timeouts, bookie.counts.reads.failed) == (1, 1)
 
 
+async def test_an_answer_that_never_came_is_not_waited_for_by_the_next_request(serve):
+    connections = []
+
+    def silent_at_first(_, writer):
+        connections.append(writer)
+        if len(connections) > 1:
+            writer.write(NO_ENTRY_3_OF_1)
+
+    bookie = await serve(silent_at_first)
+    with pytest.raises(TimedOut):
+        await bookie.read(1, 3, 0.05)
+    with pytest.raises(BookieError, match="NO_ENTRY"):
+        await bookie.read(1, 3, 10)
+
+
 async def test_what_is_answered_counts_with_the_time_since_it_was_sent(serve):
     clock = ManualClock()
     bookie = await serve(silent, now=clock.now)
     with pytest.raises(TimedOut):
-        await bookie.read(1, 0, 0.1)  # It is connected then.
+        await bookie.read_batch(1, 0, 1, 1, 0.1)  # It is connected then.
     for _ in range(2):
         bookie.add([Adds(3, [b"x"]), Adds(2, [b"y"])])
         await asyncio.sleep(0)

@@ -1,0 +1,240 @@
+"""An event loop whose time is simulated: where nothing is left to do now, the next timer is due.
+
+It never waits, has no threads and no sockets: connections are those of a simulated network, and
+what is handed to an executor is done at once. What else asyncio offers is not there, and says so.
+"""
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any, Final, Protocol, TypeVar, TypeVarTuple
+
+from .processes import Process, process_of
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+CALLS_AT_ONCE_MAX: Final = 300_000
+"""So many calls while time stands still are those of somebody who waits for nothing."""
+BEGIN_S: Final = 1_000.0
+
+
+class Stuck(Exception):
+    """Nothing more can happen, or time does not pass."""
+
+
+class NumberedFuture(asyncio.Future[Any]):
+    """A future whose place in a set follows from when it was made."""
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task whose place in a set follows from when it was made."""
+
+    def __init__(self, number: int, coro: Any, **named: Any) -> None:
+        self._number = number
+        super().__init__(coro, **named)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class Connects(Protocol):
+    """The network of a loop."""
+
+    async def serve(
+        self, factory: Callable[[], asyncio.BaseProtocol], address: tuple[str, int]
+    ) -> asyncio.AbstractServer: ...
+
+    async def connect(
+        self, factory: Callable[[], asyncio.BaseProtocol], address: tuple[str, int]
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]: ...
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """The loop of one simulated cluster."""
+
+    network: Connects
+    _runs = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[dict[str, Any]] = []  # What nobody handled.
+        self.calls = 0
+        self._now = BEGIN_S
+        self._queue: deque[tuple[asyncio.Handle, Process | None]] = deque()
+        self._timers: list[tuple[float, int, asyncio.TimerHandle, Process | None]] = []
+        self._numbers = count(1)
+        self._at_once = 0
+
+    # Running.
+
+    def run_until_complete(self, future: Any) -> Any:
+        """Run until ``future`` is done. Raises Stuck where it never will be."""
+        before = asyncio._get_running_loop()  # noqa: SLF001 - a loop says that it runs
+        asyncio._set_running_loop(self)  # noqa: SLF001
+        self._runs = True
+        try:
+            task = asyncio.ensure_future(future, loop=self)
+            while not task.done():
+                self._run_one()
+            return task.result()
+        finally:
+            self._runs = False
+            asyncio._set_running_loop(before)  # noqa: SLF001
+
+    def _run_one(self) -> None:
+        if not self._queue:
+            self._pass_time()
+        handle, process = self._queue.popleft()
+        if handle.cancelled() or (process is not None and not process.may_run(handle)):
+            return
+        self.calls += 1
+        self._at_once += 1
+        if self._at_once > CALLS_AT_ONCE_MAX:
+            raise Stuck(f"time does not pass: {handle!r} and others call again and again")
+        handle._run()  # noqa: SLF001 - as every loop does
+
+    def _pass_time(self) -> None:
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heappop(timers)
+        if not timers:
+            raise Stuck("nothing more can happen")
+        self._now = max(self._now, timers[0][0])
+        self._at_once = 0
+        while timers and timers[0][0] <= self._now:
+            _, _, handle, process = heappop(timers)
+            self._queue.append((handle, process))
+
+    def resume(self, process: Process) -> None:
+        """Let a process go on that was paused."""
+        process.paused = False
+        self._queue += [(handle, process) for handle in process.held]
+        process.held.clear()
+
+    def is_running(self) -> bool:
+        return self._runs
+
+    def close(self) -> None:
+        super().close()
+        self._queue.clear()
+        self._timers.clear()
+
+    # Calls.
+
+    def time(self) -> float:
+        return self._now
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        context = context if context is not None else copy_context()
+        handle = asyncio.Handle(callback, args, self, context)
+        self._queue.append((handle, process_of(context)))
+        return handle
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        context = context if context is not None else copy_context()
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        heappush(self._timers, (when, next(self._numbers), handle, process_of(context)))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Leave it where it is: it is passed over."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return NumberedFuture(next(self._numbers), self)
+
+    def create_task(
+        self,
+        coro: Generator[Any, None, T] | Coroutine[Any, Any, T],
+        *,
+        name: object = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        context = context if context is not None else copy_context()
+        task = NumberedTask(next(self._numbers), coro, loop=self, name=name, context=context)
+        process = process_of(context)
+        if process is not None:
+            # Else one that waits for what died with it would be collected, and clean up.
+            process.tasks[task] = None
+            task.add_done_callback(process.tasks.pop, context=Context())
+        return task
+
+    # What is outside of the loop.
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        sock: socket.socket | None = None,
+        **_: object,
+    ) -> asyncio.AbstractServer:
+        """Listen in the simulated network, where ``sock`` says."""
+        address = (host or "", port or 0) if sock is None else sock.getsockname()
+        return await self.network.serve(protocol_factory, address)
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        **_: object,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect in the simulated network."""
+        return await self.network.connect(protocol_factory, (host, port))
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: object) -> Any:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))]
+
+    def run_in_executor(  # type: ignore[override]
+        self, _executor: object, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        """Do it at once."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - whoever asked gets it
+            future.set_exception(error)
+        return future
+
+    # What nobody handled.
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        self.failures.append(context)
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        self.failures.append(context)
