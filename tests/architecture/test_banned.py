@@ -53,7 +53,7 @@ DOORS = {
     "obstore": ("history/",),
     "pyiceberg": ("history/",),
     "cramjam": ("message/compression.py",),
-    "kazoo": ("storage/metadata/zookeeper.py", "testing/simulation/"),
+    "kazoo": ("storage/metadata/", "testing/simulation/"),
     "random": ("testing/simulation/",),
 }
 

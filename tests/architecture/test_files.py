@@ -78,6 +78,7 @@ TESTED_ELSEWHERE = {
     "storage/schemas/in_ledgers.py": "tests/unit/storage/schemas/test_store.py",
     "storage/ledger/capacity.py": "unit/storage/ledger/local/test_journal.py",
     "storage/metadata/zookeeper.py": "tests/contract, with a real server",
+    "storage/metadata/recursive_watch.py": "tests/contract, with a real server",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
     "storage/managed_ledger/context.py": "values; unit/.../test_managed_ledger_factory.py",

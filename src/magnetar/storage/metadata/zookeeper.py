@@ -18,10 +18,9 @@ all watches are told, since nobody knows what changed meanwhile.
 import asyncio
 import contextlib
 import logging
-import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
@@ -40,6 +39,7 @@ from magnetar.errors import InvalidValue, MetadataLost, StorageError, VersionMis
 from magnetar.model.cluster_stores import CONNECTED, LOST, SUSPENDED, SessionCounts
 from magnetar.tasks import Tasks
 
+from .recursive_watch import AddWatch, EveryPath
 from .store import ABSENT, Owner, Record, SessionState, Watch
 from .watches import SessionWatches, Watches
 
@@ -48,7 +48,6 @@ log = logging.getLogger(__name__)
 PACKET_SIZE_MAX: Final = 1024 * 1024 - 1
 """Bytes of a request, as servers are set by default (jute.maxbuffer)."""
 _PACKET_OVERHEAD: Final = 256
-_PERSISTENT_RECURSIVE: Final = 1
 _LOST: Final = (ConnectionLoss, SessionExpiredError)
 
 
@@ -449,12 +448,12 @@ class ZooKeeperMetadataStore:
         self._watches.notify(None)
 
     async def _watch_all(self) -> None:
-        self._client._data_watchers = _EveryPath(self._told_of_change)  # noqa: SLF001 - see above
+        self._client._data_watchers = EveryPath(self._told_of_change)  # noqa: SLF001 - see above
         await self._answer(self._send_watch)
 
     def _send_watch(self) -> Any:
         answer = self._client.handler.async_result()
-        request = _AddWatch(self._client.chroot or "/", _PERSISTENT_RECURSIVE)
+        request = AddWatch(self._client.chroot or "/")
         self._client._call(request, answer)  # noqa: SLF001
         return answer
 
@@ -465,37 +464,6 @@ class ZooKeeperMetadataStore:
     def _check_open(self) -> None:
         if self._closed:
             raise StorageError("the metadata store is closed")
-
-
-@dataclass(frozen=True)
-class _AddWatch:
-    """ZooKeeper's request of that name (3.6 and later), in the form of kazoo's."""
-
-    type: ClassVar[int] = 106
-    path: str
-    mode: int
-
-    def serialize(self) -> bytes:
-        path = self.path.encode()
-        return struct.pack("!i", len(path)) + path + struct.pack("!i", self.mode)
-
-    @classmethod
-    def deserialize(cls, _data: bytes, _offset: int) -> None:
-        """There is nothing in the answer."""
-
-
-class _EveryPath(dict[str, Any]):
-    """In the place of kazoo's watchers by path: one for all, which stays."""
-
-    def __init__(self, watcher: Callable[[WatchedEvent], None]) -> None:
-        super().__init__()
-        self._watcher = watcher
-
-    def pop(self, _path: str, _default: object = None) -> Any:
-        return [self._watcher]
-
-    def values(self) -> Any:
-        return ()  # None of them is told that the connection is lost.
 
 
 def _is_parent(stat: ZnodeStat) -> bool:
