@@ -59,6 +59,18 @@ def mutated(draw, whole):
     return data
 
 
+@settings(max_examples=EXAMPLES)
+@given(
+    st.lists(mutated(ENTRIES) | st.binary(max_size=60), min_size=4),
+    st.integers(0, 4),
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2**40),
+    st.sampled_from([b"", bytes(8), b"\0\0\0\0\0\0\0\1"]),
+)
+def test_copies_for_another_cluster(data, start, ledger_id, first_entry_id, version):
+    same("replicas", data, start, ledger_id, first_entry_id, b"west", b"east", version)
+
+
 @given(streams | damaged(), SIZES_MAX, st.data())
 @settings(max_examples=EXAMPLES)
 def test_cut_sends(data, size_max, draw):

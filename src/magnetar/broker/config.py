@@ -30,6 +30,7 @@ from .settings.policies import PolicySettings
 from .settings.properties import read_properties
 from .settings.pulsar import group_of, pulsar_keys
 from .settings.rates import RateSettings
+from .settings.replication import ReplicationSettings
 from .settings.server import ServerSettings
 from .settings.setting import (
     ENVIRONMENT_PREFIX,
@@ -69,6 +70,7 @@ class Config:
     rates: RateSettings = field(default_factory=RateSettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
     transactions: TransactionSettings = field(default_factory=TransactionSettings)
+    replication: ReplicationSettings = field(default_factory=ReplicationSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     metadata: MetadataSettings = field(default_factory=MetadataSettings)
     bookkeeper: BookieSettings = field(default_factory=BookieSettings)

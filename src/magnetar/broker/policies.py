@@ -164,6 +164,10 @@ class PolicyService:
         """What a topic sets itself: in this cluster, or in all."""
         return await self._of_topics.get(topic, is_global=is_global) or NO_POLICIES
 
+    async def with_own(self, namespace: NamespaceName) -> Collection[TopicName]:
+        """The topics of a namespace that may set policies themselves."""
+        return list((await self._namespace(namespace)).topics)
+
     async def topic_deleted(self, topic: TopicName) -> None:
         """Forget a topic that is deleted; one partition leaves it to the others."""
         if topic.partition_index < 0:

@@ -98,6 +98,7 @@ class Session:
     certificate: str | None = None  # The common name in the client's, if it showed one over TLS.
     client_version: str = ""
     protocol_version: int = -1  # Until CONNECT.
+    replicates_by_position: bool = False  # Receipts for its replicators name places there.
     role: str | None = None  # None: nobody is asked who it is.
     proxy_role: str | None = None  # Of the proxy in between, which needs permissions too.
     signing_in: bool = False  # It said CONNECT, and its credentials are being checked.

@@ -370,6 +370,38 @@ def copied(
     return found.SerializeToString()
 
 
+def replica(
+    entry: bytes,
+    here: str,
+    there: str,
+    *,
+    source: tuple[str, str],
+    schema_version: bytes | None,
+) -> bytes | None:
+    """The copy of an entry for another cluster, as ``replicas.py`` says; None: it does not go.
+
+    ``source`` is the property that names its place, in place of another of that key. Raises
+    CorruptEntry.
+    """
+    start = payload_start(entry)
+    found = _parsed(entry[4:start])
+    targets = list(map(text, found.replicate_to))
+    if found.HasField("marker_type") or found.HasField("replicated_from"):
+        return None
+    if targets and there not in targets:
+        return None
+    if schema_version is not None:
+        found.schema_version = schema_version
+    kept = [pair for pair in found.properties if text(pair.key) != source[0]]
+    del found.properties[:]
+    found.properties.extend(kept)
+    found.properties.add(key=source[0], value=source[1])
+    found.replicated_from = here
+    found.ClearField("txnid_most_bits")
+    found.ClearField("txnid_least_bits")
+    return join(found.SerializeToString(), entry[start:])
+
+
 def build_encryption(keys: Iterable[EncryptedKey]) -> bytes:
     """What metadata says of the keys of an encrypted payload, to be put at its end."""
     return inner.write_fields(

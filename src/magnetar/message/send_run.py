@@ -3,13 +3,19 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
+
+from magnetar.model.position import Position
 
 from . import metadata
 from .entry import checksum
 from .entry_traits import EntryTraits, traits_of
+from .replicas import source_of
 
 T = TypeVar("T")
+
+OF_A_MARKER: Final = 1 << 63
+"""The highest sequence id in the receipt for a marker of another cluster: Java's lowest long."""
 
 
 @dataclass(slots=True)
@@ -39,6 +45,9 @@ class SendRun:
     transaction: tuple[int, int] | None = None
     """The most and the least significant bits of the id of the one that all sends are part of."""
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
+    _sources: list[Position | None] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def of(  # noqa: PLR0917 - they are the lists of a run, in its order
@@ -83,6 +92,26 @@ class SendRun:
             counts = self.message_counts
             self._traits = EntryTraits(counts) if self.usual else traits_of(self.data, counts)
         return self._traits
+
+    @property
+    def sources(self) -> list[Position | None]:
+        """The place of each entry in the cluster that it was copied from; they are looked at once.
+
+        None for what is no copy.
+        """
+        if self._sources is None:
+            self._sources = list(map(source_of, self.data))
+        return self._sources
+
+    def named_by_sources(self) -> "SendRun":
+        """The run with these places in place of sequence ids, for receipts."""
+        named = self.part(0, len(self))
+        for index, source in enumerate(self.sources):
+            if source is not None:
+                named.sequences[index], named.highest[index] = source
+            elif (seen := self.traits.unusual.get(index)) is not None and seen.is_marker:
+                named.highest[index] = OF_A_MARKER
+        return named
 
     def naming_its_transaction(self) -> Self:
         """The run with metadata that names the transaction of the commands where it names none.

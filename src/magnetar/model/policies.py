@@ -233,10 +233,9 @@ class Policies:
     replicator_dispatch_rate: DispatchRate | None = _rates(
         Endpoint("replicatorDispatchRate", "replicatorDispatchRate", CLUSTER, nowhere=_NOWHERE),
         Endpoint("replicatorDispatchRate", "replicatorDispatchRate", applies=True),
-        acts=False,
         default=_NO_RATE,
         words=Words("Delivery to other clusters"),
-        about="Kept for Pulsar's tools; nothing is replicated.",
+        about="The same for each cluster that a topic is replicated to.",
     )
     subscribe_rate: SubscribeRate | None = _rates(
         Endpoint("clusterSubscribeRate", "subscribeRate", CLUSTER),

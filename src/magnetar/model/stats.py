@@ -97,6 +97,26 @@ class SubscriptionStats:
 
 
 @dataclass(slots=True)
+class ReplicationStats:
+    """What goes from a topic to one other cluster, and comes from there."""
+
+    connected: bool = False
+    outbound_address: str = ""  # host:port of the broker there.
+    outbound_since_ms: int = 0
+    inbound_address: str = ""  # The same of the replicator that sends from there.
+    inbound_since_ms: int = 0
+    trouble: str = ""  # Why nothing goes there.
+    msg_out_counter: int = 0
+    bytes_out_counter: int = 0
+    msg_in_counter: int = 0  # These two since that replicator was attached.
+    bytes_in_counter: int = 0
+    expired_counter: int = 0
+    backlog_entries: int = 0
+    backlog_bytes: int = 0
+    delay_s: float = 0.0  # Since when the oldest entry is on its way.
+
+
+@dataclass(slots=True)
 class TopicStats:
     """A topic. What its subscriptions count is not repeated here."""
 
@@ -137,6 +157,7 @@ class TopicStats:
     writes: WriteCounts | None = None  # None: nothing was stored.
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)
+    replication: dict[str, ReplicationStats] = field(default_factory=dict)  # By cluster.
 
     @property
     def dropped_counter(self) -> int:

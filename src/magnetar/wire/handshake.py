@@ -12,8 +12,13 @@ SERVER_VERSION = f"Magnetar {__version__}"
 CLIENT_VERSION = f"Magnetar-Python-{__version__}"
 
 # What a broker may count on with this client: fields of FeatureFlags. Entries with broker metadata
-# in front are understood, and new credentials are shown when the broker asks for them.
-CLIENT_FEATURES = ("supports_auth_refresh", "supports_broker_entry_metadata")
+# in front are understood, new credentials are shown when the broker asks for them, and receipts for
+# copies from another cluster may name their places there.
+CLIENT_FEATURES = (
+    "supports_auth_refresh",
+    "supports_broker_entry_metadata",
+    "supports_repl_dedup_by_lid_and_eid",
+)
 
 
 _REFRESH = b"PulsarAuthRefresh"  # Clients answer it with credentials as they are then.
@@ -38,6 +43,7 @@ class ClientHandshake:
     protocol_version: int  # what both speak; 0 until connected
     max_message_size: int  # bytes of payload the broker takes in one entry
     supports_topic_watchers: bool  # whether the broker takes WATCH_TOPIC_LIST
+    replicates_by_position: bool  # whether it knows copies from another cluster by their places
 
     def __init__(
         self,
@@ -55,6 +61,7 @@ class ClientHandshake:
         self.protocol_version = 0
         self.max_message_size = MESSAGE_SIZE_MAX
         self.supports_topic_watchers = False
+        self.replicates_by_position = False
         self._proxy_to_broker_url = proxy_to_broker_url
         self._auth_method = auth_method
         self._on_behalf = on_behalf
@@ -83,7 +90,9 @@ class ClientHandshake:
         answer = frame.command.connected
         self.connected = True
         self.server_version = answer.server_version
-        self.supports_topic_watchers = answer.feature_flags.supports_topic_watchers
+        features = answer.feature_flags
+        self.supports_topic_watchers = features.supports_topic_watchers
+        self.replicates_by_position = features.supports_repl_dedup_by_lid_and_eid
         self.protocol_version = min(answer.protocol_version, PROTOCOL_VERSION_MAX)
         if answer.max_message_size > 0:
             self.max_message_size = answer.max_message_size

@@ -19,6 +19,8 @@ from magnetar.broker.admin.rates import (
     TopicRates,
     consumer_key,
     publisher_key,
+    remote_key,
+    replicator_key,
     subscription_key,
 )
 from magnetar.broker.admin.services import MetricServices
@@ -136,6 +138,10 @@ class _Scrape:
         if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
             for kind, count in evictions.items():
                 self._add("evictions", labels_of(labels, quota_type=kind), count)
+        for cluster, there in stats.replication.items():
+            sent = rates.get(replicator_key(cluster), NO_RATES)
+            came = rates.get(remote_key(cluster), NO_RATES)
+            self._add("replicator", labels_of(labels, remote_cluster=cluster), there, sent, came)
         of_each = zip(stats.subscriptions.items(), delivered, strict=True)
         for (its_name, its), its_rates in of_each:
             mine = labels_of(labels, subscription=its_name)

@@ -64,6 +64,16 @@ def consumer_key(subscription: str, stats: ConsumerStats) -> RateKey:
     return RateKey("consumer", subscription, stats.consumer_name, stats.address, stats.consumer_id)
 
 
+def replicator_key(cluster: str) -> RateKey:
+    """What goes to another cluster."""
+    return RateKey("replicator", "", cluster)
+
+
+def remote_key(cluster: str) -> RateKey:
+    """What comes from there."""
+    return RateKey("remote", "", cluster)
+
+
 class RateBook:
     """The rates of every topic."""
 
@@ -184,6 +194,10 @@ def _totals(stats: TopicStats) -> Iterator[tuple[RateKey, _Totals]]:
         yield subscription_key(name), _delivered(subscription)
         for consumer in subscription.consumers:
             yield consumer_key(name, consumer), _delivered(consumer)
+    for cluster, each in stats.replication.items():
+        sent = (each.msg_out_counter, each.bytes_out_counter, 0, 0, 0, 0, each.expired_counter)
+        yield replicator_key(cluster), sent
+        yield remote_key(cluster), (each.msg_in_counter, each.bytes_in_counter, 0, 0, 0, 0, 0)
 
 
 def _published(stats: TopicStats | PublisherStats) -> _Totals:

@@ -13,11 +13,19 @@ from magnetar.broker.admin.rates import (
     TopicRates,
     consumer_key,
     publisher_key,
+    remote_key,
+    replicator_key,
     subscription_key,
 )
 from magnetar.broker.admin.sums import total
 from magnetar.model.producers import ProducerAccessMode
-from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+from magnetar.model.stats import (
+    ConsumerStats,
+    PublisherStats,
+    ReplicationStats,
+    SubscriptionStats,
+    TopicStats,
+)
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.rest.exchange import Request
 from magnetar.rest.router import Query
@@ -97,6 +105,7 @@ def example() -> dict[str, Any]:
     stats = TopicStats(
         publishers=[PublisherStats(1, "p")],
         subscriptions={"{subscription}": SubscriptionStats(consumers=[ConsumerStats(1, "c")])},
+        replication={"{cluster}": ReplicationStats(True, "a", 1, "a", 1, "it is away")},
     )
     return topic_json(stats, {}, StatsOptions(), owner="")
 
@@ -160,7 +169,10 @@ def _sum_json(
             name: _subscription(name, each, rates, wanted, earliest.get(name, -1))
             for name, each in stats.subscriptions.items()
         },
-        "replication": {},
+        "replication": {
+            cluster: _replication(cluster, each, rates)
+            for cluster, each in stats.replication.items()
+        },
         "nonContiguousDeletedMessagesRanges": sum(each.acked_ranges for each in subscriptions),
         "nonContiguousDeletedMessagesRangesSerializedSize": sum(
             each.acked_ranges_bytes for each in subscriptions
@@ -174,6 +186,32 @@ def _sum_json(
         },
         "topicCreationTimeStamp": stats.created_ms,
         "lastPublishTimeStamp": stats.last_publish_ms,
+    }
+
+
+def _replication(cluster: str, stats: ReplicationStats, rates: TopicRates) -> dict[str, Any]:
+    sent = rates.get(replicator_key(cluster), NO_RATES)
+    came = rates.get(remote_key(cluster), NO_RATES)
+    return {
+        "msgRateIn": came.messages,
+        "msgThroughputIn": came.size_bytes,
+        "msgRateOut": sent.messages,
+        "msgThroughputOut": sent.size_bytes,
+        "msgRateExpired": sent.expired,
+        "replicationBacklog": stats.backlog_entries,
+        "replicationBacklogSize": stats.backlog_bytes,  # Ours, as the trouble.
+        "connected": stats.connected,
+        "trouble": stats.trouble or None,
+        "replicationDelayInSeconds": int(stats.delay_s),
+        "inboundConnection": _address(stats.inbound_address) or None,
+        "inboundConnectedSince": _instant_or_none(stats.inbound_since_ms),
+        "outboundConnection": _address(stats.outbound_address) or None,
+        "outboundConnectedSince": _instant_or_none(stats.outbound_since_ms),
+        "msgInCount": stats.msg_in_counter,
+        "bytesInCount": stats.bytes_in_counter,
+        "msgOutCount": stats.msg_out_counter,
+        "bytesOutCount": stats.bytes_out_counter,
+        "msgExpiredCount": stats.expired_counter,
     }
 
 
@@ -307,6 +345,10 @@ def earliest_of(times_ms: Iterable[int]) -> int:
 def _address(address: str) -> str:
     """An address as Java prints it: behind the slash that follows a host name."""
     return f"/{address}" if address else ""
+
+
+def _instant_or_none(time_ms: int) -> str | None:
+    return instant(time_ms) if time_ms else None
 
 
 def instant(time_ms: int) -> str:

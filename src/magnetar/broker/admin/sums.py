@@ -16,6 +16,9 @@ _LATEST: Final = frozenset(
     {
         "blockedSince",
         "connectedSince",
+        "inboundConnectedSince",
+        "outboundConnectedSince",
+        "replicationDelayInSeconds",
         "lastAckedTime",
         "lastAckedTimestamp",
         "lastCompactionDurationTimeInMills",
@@ -68,7 +71,7 @@ def _combined(key: str, mine: Any, theirs: Any) -> Any:
         return list(named.values())
     if key == "compaction":
         return _added(mine, theirs)
-    if key == "subscriptions":
+    if key in {"subscriptions", "replication"}:
         return mine | {name: _added(mine.get(name, {}), each) for name, each in theirs.items()}
     return theirs if mine in _NOTHING else _sum(key, mine, theirs)
 

@@ -19,6 +19,7 @@ from magnetar.broker.authorization.providers import authentication_of
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
+from magnetar.broker.replicated_topics import ReplicatedTopics
 from magnetar.broker.server_tls import ServerTls
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import MagnetarError
@@ -115,6 +116,7 @@ async def running_broker(
                 audit=audit,
             )
         await broker.start()
+        _keep_replicating(context, services)
         if config.load.enabled and stores.load_balanced:
             _balance_load(config, services)
         if tls is not None:
@@ -142,6 +144,17 @@ async def _leave(services: Services) -> None:
             await services.topics.leave_to(others)
     except MagnetarError as error:
         log.warning("broker.bundles_kept error=%s: they are released when they are closed", error)
+
+
+def _keep_replicating(context: BuildContext, services: Services) -> None:
+    replicated = ReplicatedTopics(
+        services.topics,
+        services.resources,
+        services.policies,
+        clusters=services.clusters,
+        clock=context.clock,
+    )
+    context.tasks.spawn("replicated topics", replicated.run())
 
 
 def _balance_load(config: Config, services: Services) -> None:

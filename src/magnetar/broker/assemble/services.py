@@ -17,12 +17,14 @@ from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration, broker_policies
 from magnetar.broker.peers import Peers
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.remote_clusters import RemoteClusters
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
+from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.participants import TopicParticipants
 from magnetar.model.broker_address import BrokerAddress
@@ -50,6 +52,7 @@ class Services:
     configuration: DynamicConfiguration
     creation: Creation
     topics: TopicRegistry
+    clusters: OtherClusters
     lookup: Lookup
     member: Membership
     brokers: Brokers
@@ -119,6 +122,17 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         policies.topic_deleted,
         Permissions(resources).topic_deleted,
     ]
+    remote = RemoteClusters(
+        cluster,
+        resources,
+        schemas,
+        metadata=metadata,
+        settings=config.replication,
+        client=config.auth.client_settings | files,
+        tls=config.tls.client,
+        clock=context.clock,
+    )
+    context.stack.push_async_callback(remote.close)
     topics = TopicRegistry(
         resources=resources,
         ownership=ownership,
@@ -137,6 +151,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             publish=config.rates.shared_publish,
             dispatch=config.rates.shared_dispatch,
         ),
+        clusters=remote.topics,
         entry_size_max=config.bookkeeper.entry_size_max if config.metadata.in_cluster else 0,
         deleted=deleted,
     )
@@ -165,6 +180,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         configuration=configuration,
         creation=creation,
         topics=topics,
+        clusters=remote.topics,
         lookup=lookup,
         member=member,
         brokers=brokers,

@@ -87,6 +87,7 @@ class OperatorConnection:
 
     client_version = "Magnetar admin API"
     writable = True
+    replicates_by_position = False
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -20,6 +20,7 @@ from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
+from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_context import TopicContext
@@ -85,6 +86,7 @@ class TopicRegistry:
         producer_name: Callable[[], str],
         open_records: Callable[[TopicName, str], Awaitable[RecordLog]] | None = None,
         shared_rates: SharedRates | None = None,
+        clusters: OtherClusters | None = None,
         entry_size_max: int = 0,
         deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
         new_uid: Callable[[], str] = lambda: uuid4().hex,
@@ -116,6 +118,7 @@ class TopicRegistry:
             producer_name=producer_name,
             open_records=open_records,
             shared_rates=shared_rates,
+            clusters=clusters,
             entry_size_max=entry_size_max,
             new_uid=new_uid,
         )

@@ -15,7 +15,6 @@ from .sign_in import FAILED, SignIn, failure
 
 log = logging.getLogger(__name__)
 
-SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creation",)
 TOPIC_WATCHERS: Final = "supports_topic_watchers"
 
 CLIENT_VERSION_LENGTH_MAX: Final = 256  # It is kept for each connection, and shown in stats.
@@ -33,7 +32,7 @@ class ConnectHandler:
     ) -> None:
         """Without ``sign_in`` nobody is asked who it is, and credentials are not looked at."""
         self._message_size_max = message_size_max
-        self._features = (*SERVER_FEATURES, *[TOPIC_WATCHERS] * topic_watchers)
+        self._features = (*replies.FEATURES, *[TOPIC_WATCHERS] * topic_watchers)
         self._sign_in = sign_in
 
     def on_connect(
@@ -71,6 +70,7 @@ class ConnectHandler:
         version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
         # Clients have few different versions, so that equal ones are kept once.
         client_version = sys.intern(command.client_version[:CLIENT_VERSION_LENGTH_MAX])
+        session.replicates_by_position = command.feature_flags.supports_repl_dedup_by_lid_and_eid
         session.greet(client_version, version)
         session.reply(
             replies.connected(

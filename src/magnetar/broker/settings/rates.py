@@ -48,6 +48,14 @@ class RateSettings:
     subscription_dispatch_bytes_max: int = setting(
         "dispatchThrottlingRatePerSubscriptionInByte", 0, "the same, in bytes"
     )
+    replicator_dispatch_messages_max: int = setting(
+        "dispatchThrottlingRatePerReplicatorInMsg",
+        0,
+        "messages of a topic sent to another cluster in a second; 0 is no limit",
+    )
+    replicator_dispatch_bytes_max: int = setting(
+        "dispatchThrottlingRatePerReplicatorInByte", 0, "the same, in bytes"
+    )
     dispatch_relative: bool = setting(
         "dispatchThrottlingRateRelativeToPublishRate",
         False,
@@ -78,6 +86,7 @@ class RateSettings:
                 self.dispatch_relative,
                 period_s=1,
             ),
+            replicator_dispatch_rate=self._replicator_rate,
             subscribe_rate=SubscribeRate(self.subscribes_per_consumer_max, self.subscribe_period_s),
         )
 
@@ -88,6 +97,11 @@ class RateSettings:
     @property
     def shared_dispatch(self) -> DispatchRate:
         return DispatchRate(self.broker_dispatch_messages_max, self.broker_dispatch_bytes_max)
+
+    @property
+    def _replicator_rate(self) -> DispatchRate | None:
+        rate = self.replicator_dispatch_messages_max, self.replicator_dispatch_bytes_max
+        return DispatchRate(*rate, self.dispatch_relative, period_s=1) if any(rate) else None
 
     @property
     def _publish_rate(self) -> PublishRate | None:

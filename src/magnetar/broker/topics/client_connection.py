@@ -23,6 +23,10 @@ class ClientConnection(Protocol):
     def client_version(self) -> str: ...
 
     @property
+    def replicates_by_position(self) -> bool:
+        """Whether receipts for its replicators are to name the places of entries there."""
+
+    @property
     def writable(self) -> bool:
         """False while the client reads too slowly; entries wait in the log until it is True."""
 

@@ -283,7 +283,11 @@ class PersistentTopic:
     @property
     def upkeep(self) -> TopicUpkeep:
         return TopicUpkeep(
-            self._state, self._producers, self.subscriptions, self._subscriptions.drop
+            self._state,
+            self._producers,
+            self.subscriptions,
+            self._subscriptions.drop,
+            self._features.replicators,
         )
 
     @property

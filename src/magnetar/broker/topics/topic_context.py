@@ -7,6 +7,7 @@ from typing import Final
 from uuid import uuid4
 
 from magnetar.broker.topics.features.shared_rates import SharedRates
+from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
@@ -34,6 +35,8 @@ class TopicContext:
 
     False: it knows of no such transaction. Raises what keeps it from saying so."""
     shared_rates: SharedRates | None = None
+    clusters: OtherClusters | None = None
+    """Those that topics may be replicated to."""
     entry_size_max: int = 0
     """The bytes of an entry that can be stored; 0: as many as clients may send."""
     new_uid: Callable[[], str] = lambda: uuid4().hex

@@ -1,8 +1,12 @@
-"""What few topics have: limits on rates, deduplication, transactions, compaction, offloading.
+"""What few topics have: limits on rates, deduplication, transactions, compaction and so on.
 
 Each is made when the policies or somebody ask for it; a topic without has nothing but an empty
 place for it, and does nothing for it when something is published.
 """
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.topics.ended_transactions import EndedTransactions
 from magnetar.broker.topics.features.compaction import TopicCompaction, bytes_to_compact
@@ -22,6 +26,12 @@ from magnetar.model.stats import TopicStats
 from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
+if TYPE_CHECKING:  # Who replicates nothing does not pay for it.
+    from magnetar.broker.topics.features.replicator import Replicator
+    from magnetar.broker.topics.features.topic_replication import TopicReplication
+
+_NO_REPLICATORS: Final[Mapping[str, "Replicator"]] = MappingProxyType({})
+
 
 class TopicFeatures:
     """The features of one topic."""
@@ -38,6 +48,7 @@ class TopicFeatures:
         "compaction",
         "offload",
         "rates",
+        "replication",
         "transactions",
     )
 
@@ -58,6 +69,7 @@ class TopicFeatures:
         self.rates: TopicRates | None = None
         self.compaction: TopicCompaction | None = None
         self.offload: TopicOffload | None = None
+        self.replication: TopicReplication | None = None
         self.transactions: TopicTransactions | None = None
         self._ends: EndedTransactions | None = None  # Those it was told of before it had any.
         if PUBLISHED_BEHIND in state.ledger.properties:
@@ -74,6 +86,11 @@ class TopicFeatures:
     def deduplication(self) -> Deduplication | None:
         """What deduplicates the topic; None while nothing does."""
         return None if self._deduplication is None else self._deduplication.active
+
+    @property
+    def replicators(self) -> Mapping[str, "Replicator"]:
+        """What sends it to other clusters, by cluster."""
+        return _NO_REPLICATORS if self.replication is None else self.replication.replicators
 
     @property
     def running(self) -> bool:
@@ -94,6 +111,7 @@ class TopicFeatures:
             )
         if self._deduplication is not None:
             self._deduplication.apply()
+        self._replicate()
 
     def fill(self, stats: TopicStats) -> None:
         """Add what each of them that there is can tell."""
@@ -102,6 +120,8 @@ class TopicFeatures:
             self.compaction.fill(stats)
         if self.offload is not None:
             self.offload.fill(stats)
+        if self.replication is not None:
+            self.replication.fill(stats)
         if self.transactions is not None:
             self.transactions.fill(stats)
 
@@ -111,6 +131,8 @@ class TopicFeatures:
             await self._deduplication.settled()
         if self.transactions is not None:
             await self.transactions.recover()
+        if self.replication is not None:
+            await self.replication.settled()
 
     def _begin_transactions(self) -> None:
         """The first transaction publishes to the topic."""
@@ -162,10 +184,14 @@ class TopicFeatures:
         """Save what is due. Raises what the stores raise."""
         if self._deduplication is not None:
             await self._deduplication.maintain()
+        if self.replication is not None:
+            await self.replication.maintain()
 
     def prepare_for_rest(self) -> bool:
         """False: one of them has something to do, and the topic must stay loaded."""
         if self.offload is not None and not self.offload.may_rest():
+            return False
+        if self.replication is not None and not self.replication.may_rest():
             return False
         if self._deduplication is not None:
             self._deduplication.snapshot()
@@ -177,10 +203,29 @@ class TopicFeatures:
             await self.compaction.close()
         if self.offload is not None:
             await self.offload.close()
+        if self.replication is not None:
+            await self.replication.close()
         if self._deduplication is not None:
             await self._deduplication.close()
         if self.transactions is not None:
             await self.transactions.close()
+
+    def _replicate(self) -> None:
+        clusters = self._context.clusters
+        if self.replication is None:
+            if clusters is None or not (
+                clusters.of_topic(self._state.name, self._state.policies)
+                or clusters.with_cursors(self._ledger.cursors)
+            ):
+                return
+            from magnetar.broker.topics.features.topic_replication import (  # noqa: PLC0415 - as above
+                TopicReplication,
+            )
+
+            self.replication = TopicReplication(
+                self._state, self._writer, self._producers.attached, clusters
+            )
+        self.replication.apply()
 
     @property
     def _compacts(self) -> bool:

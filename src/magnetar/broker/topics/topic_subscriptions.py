@@ -51,8 +51,10 @@ class TopicSubscriptions:
     _made_tasks: Tasks | None = None  # Most topics at rest have none.
 
     def __post_init__(self) -> None:
+        clusters = self.state.context.clusters
         for name, cursor in self.state.ledger.cursors.items():
-            if name not in _NO_SUBSCRIPTIONS:
+            replicates = clusters is not None and clusters.cluster_of(name) is not None
+            if name not in _NO_SUBSCRIPTIONS and not replicates:
                 self.by_name[name] = self._subscription(name)
             assert cursor.durable, "a topic that was just opened has durable cursors only"
 

@@ -194,6 +194,11 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the broker takes WATCH_TOPIC_LIST."""
         return self._handshake.supports_topic_watchers
 
+    @property
+    def replicates_by_position(self) -> bool:
+        """Whether the broker's receipts for a replicator name the places of what was copied."""
+        return self._handshake.replicates_by_position
+
     async def request(
         self,
         build: Callable[[int], bytes],

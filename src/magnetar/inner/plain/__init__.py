@@ -10,6 +10,7 @@ from .fields import write_fields
 from .messages import message_frames
 from .receipts import send_receipts
 from .records import cut_records, encode_block
+from .replicas import replicas
 from .rows import cut_rows, pack_rows, share_rows
 from .sends import cut_sends
 from .traits import look_into
@@ -30,6 +31,7 @@ __all__ = [
     "open_stored",
     "pack",
     "pack_rows",
+    "replicas",
     "send_receipts",
     "share_rows",
     "unpack",

@@ -10,7 +10,10 @@ from magnetar.wire.frames import encode
 NO_REQUEST = 2**64 - 1  # the request id of what answers no request
 
 # What a client may ask of this broker beyond its protocol version: fields of FeatureFlags.
-FEATURES = ("supports_get_partitioned_metadata_without_auto_creation",)
+FEATURES = (
+    "supports_get_partitioned_metadata_without_auto_creation",
+    "supports_repl_dedup_by_lid_and_eid",
+)
 
 _PING = encode(pb.CommandPing())
 _PONG = encode(pb.CommandPong())

@@ -3,7 +3,7 @@ from collections import Counter
 from magnetar.broker.admin.rates import NO_RATES
 from magnetar.broker.admin.topic_metrics import METRICS, PERIOD, Metrics, added, latency_buckets
 from magnetar.model.counts import WriteCounts
-from magnetar.model.stats import ConsumerStats, SubscriptionStats, TopicStats
+from magnetar.model.stats import ConsumerStats, ReplicationStats, SubscriptionStats, TopicStats
 
 STATS, COUNTS = TopicStats(subscriptions={"s": SubscriptionStats()}), WriteCounts()
 KNOWN = {
@@ -11,6 +11,7 @@ KNOWN = {
     "topic": (STATS, NO_RATES, -1),
     "compaction": (STATS, NO_RATES, COUNTS, 60),
     "transactions": (STATS,),
+    "replicator": (ReplicationStats(), NO_RATES, NO_RATES),
     "evictions": (1,),
     "subscription": (SubscriptionStats(), NO_RATES, -1),
     "throttled": (Counter(), "topic"),

@@ -19,7 +19,6 @@ def status(key: str, value: str) -> Status:
         ("tlsKeyStore", "/keys.jks"),
         ("haProxyProtocolEnabled", "true"),
         ("advertisedListeners", "internal:pulsar://10.0.0.1:6650"),
-        ("dispatchThrottlingRatePerReplicatorInMsg", "10"),
         ("maxUnackedMessagesPerBroker", "2"),
         ("triggerOffloadOnTopicLoad", "true"),
         ("functionsWorkerEnablePackageManagement", "true"),

@@ -29,7 +29,9 @@ def test_the_broker_sets_every_policy_that_is_in_force():
         "of_subscriptions",
         "offload",  # test_offload.py
         "properties",
-        *RateSettings(publish_messages_max=1).policies().given(),
+        *RateSettings(publish_messages_max=1, replicator_dispatch_messages_max=1)
+        .policies()
+        .given(),
         "replication_clusters",
         "resource_group",
         "schema_auto_update",  # An older word of namespaces only.

@@ -34,8 +34,6 @@ from magnetar.turns import in_turns
 
 # For policies that are not in force, these values are as good as none.
 _OFF: Final[tuple[object, ...]] = (False, 0, -1, "None", AuthPolicies())
-CLUSTERS: Final = ("replication_clusters", "allowed_clusters")
-"""Policies that have no effect as soon as another cluster is among them."""
 SYSTEM_TOPICS: Final = Query("includeSystemTopic", "boolean")
 _MODES: Final = {
     "PERSISTENT": (PERSISTENT,),
@@ -100,7 +98,7 @@ async def create(admin: RecordServices, request: Request) -> Reply:
     await require_place(admin, request, policies.policies.offload)
     await admin.resources.create_namespace(name, policies)
     made = await admin.resources.require_namespace(name)
-    idle = _without_effect(policies.policies, admin.cluster)
+    idle = _without_effect(policies.policies)
     return done([*idle, "bundles"] if made.bundles != policies.bundles else idle)
 
 
@@ -214,11 +212,10 @@ async def _policies(
     )
 
 
-def _without_effect(policies: Policies, cluster: str) -> list[str]:
+def _without_effect(policies: Policies) -> list[str]:
     """What is kept of a namespace's policies, and not acted on."""
     given = policies.given()
     strange = [name for name, value in given.items() if not ROWS[name].acts and value not in _OFF]
-    strange += [name for name in CLUSTERS if set(given.get(name, ())) - {cluster}]
     return [ROWS[name].json_name for name in strange]
 
 
@@ -226,8 +223,8 @@ def check_here(cluster: str, clusters: list[str] | None) -> None:
     """Refuse that a namespace is in other clusters, and not in this one. Raises NotAllowed."""
     if clusters and cluster not in clusters:
         raise NotAllowed(
-            f"This broker is of the cluster {cluster} and does not replicate: leave {cluster} "
-            "among the clusters"
+            f"This broker is of the cluster {cluster}, and would have to delete the topics: leave "
+            f"{cluster} among the clusters, or delete the namespace here"
         )
 
 

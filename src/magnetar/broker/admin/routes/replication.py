@@ -1,10 +1,9 @@
-"""In which clusters a namespace or a topic is; nothing is replicated yet.
+"""To which clusters a namespace or a topic is replicated.
 
-Other clusters are kept and shown. A header of the answer says that they have no effect. A topic has
-no shadows: no two topics of this broker share a log.
+A topic has no shadows: no two topics of this broker share a log.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
 
@@ -33,28 +32,29 @@ async def of_namespace(name: str, admin: RecordServices, request: Request) -> Re
 
 async def replicate_namespace(admin: RecordServices, request: Request) -> Reply:
     clusters = _clusters(request)
-    await NAMESPACE.own(admin, request)
+    policies, where = await NAMESPACE.own(admin, request), arguments.namespace(request)
     if "global" in clusters:
         raise Rejection(412, "Cannot specify global in the list of replication clusters")
     for each in clusters:
         if each not in await admin.resources.clusters():
             raise Rejection(403, f"Invalid cluster id: {each}")
+    await check_tenant(admin, where.tenant, clusters)
+    allowed = policies.allowed_clusters
+    if allowed and (outside := [each for each in clusters if each not in allowed]):
+        raise Rejection(
+            400,
+            f"Replication clusters {outside} are not in the list of allowed clusters of the "
+            f"namespace [{where}]",
+        )
     check_here(admin.cluster, clusters)
     await NAMESPACE.change(admin, request, replication_clusters=tuple(clusters))
-    return _kept(admin, clusters, "replication", 200)
+    return Reply(200)
 
 
 async def allow_namespace(admin: RecordServices, request: Request) -> Reply:
     clusters = arguments.string_list(arguments.body(request), "allowed clusters") or []
     policies, where = await NAMESPACE.own(admin, request), arguments.namespace(request)
-    tenant = await admin.resources.tenant(where.tenant)
-    for each in clusters:
-        if tenant is None or each not in tenant.allowed_clusters:
-            raise Rejection(
-                403,
-                f"Cluster [{each}] is not in the list of allowed clusters list for tenant "
-                f"[{where.tenant}]",
-            )
+    await check_tenant(admin, where.tenant, clusters)
     for each in policies.replication_clusters or ():
         if each not in clusters:
             raise Rejection(
@@ -64,7 +64,7 @@ async def allow_namespace(admin: RecordServices, request: Request) -> Reply:
             )
     check_here(admin.cluster, clusters)
     await NAMESPACE.change(admin, request, allowed_clusters=tuple(clusters))
-    return _kept(admin, clusters, "allowedClusters", 200)
+    return Reply(200)
 
 
 @reads(APPLIED)
@@ -85,7 +85,7 @@ async def replicate_topic(scope: TopicScope, admin: RecordServices, request: Req
             "Can not remove local cluster from the local topic-level replication clusters policy",
         )
     await scope.change(admin, request, replication_clusters=tuple(clusters))
-    return _kept(admin, clusters, "replication")
+    return done()
 
 
 async def remove_topic(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:
@@ -99,9 +99,16 @@ def _clusters(request: Request) -> list[str]:
     return sorted(set(clusters))
 
 
-def _kept(admin: RecordServices, clusters: list[str], policy: str, status: int = 204) -> Reply:
-    """The answer where clusters were set: nothing is replicated to others."""
-    return done(() if set(clusters) <= {admin.cluster} else (policy,), status=status)
+async def check_tenant(admin: RecordServices, tenant: str, clusters: Iterable[str]) -> None:
+    """Refuse clusters that a tenant may not be in. Raises Rejection."""
+    info = await admin.resources.tenant(tenant)
+    for each in clusters:
+        if info is None or each not in info.allowed_clusters:
+            raise Rejection(
+                403,
+                f"Cluster [{each}] is not in the list of allowed clusters list for tenant "
+                f"[{tenant}]",
+            )
 
 
 async def shadows(scope: TopicScope, admin: RecordServices, request: Request) -> Reply:

@@ -5,15 +5,18 @@ holds for everything up to its mark. When a topic is loaded, the entries behind 
 Like every cursor it keeps what lies behind its mark from being deleted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.replicator_producer import ReplicatorProducer
 from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
+from magnetar.broker.topics.publishing.source_positions import SourcePositions
 from magnetar.broker.topics.publishing.topic_writer import Waiting
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import CorruptEntry, MagnetarError
 from magnetar.message import metadata
+from magnetar.message.replicas import source_of
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import LATEST, Position
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -32,6 +35,7 @@ class Deduplication:
 
     def __init__(self, state: StoredTopicState, attached: Mapping[str, Producer]) -> None:
         self.ids = SequenceIds()
+        self.sources = SourcePositions()
         self._state = state
         self._ledger = state.ledger
         self._attached = attached
@@ -50,7 +54,7 @@ class Deduplication:
         """Open the cursor, and learn what was stored before. Raises what the stores raise."""
         upto = self._ledger.last_position
         cursor = await self._ledger.open_cursor(CURSOR, LATEST)
-        self.ids.restore(cursor.properties)
+        self.ids.restore(self.sources.restore(cursor.properties))
         position = self._ledger.next_position(cursor.mark)
         while position <= upto:
             run = await self._ledger.read(position, READ_ENTRIES_MAX, _READ_BYTES_MAX)
@@ -66,13 +70,28 @@ class Deduplication:
 
     def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool | MagnetarError]:
         """The duplicates in a run."""
-        return self.ids.duplicates(producer.name, run)
+        if not isinstance(producer, ReplicatorProducer):
+            return self.ids.duplicates(producer.name, run)
+        if producer.by_place:
+            return self.sources.duplicates(producer.name, run.sources)
+        return {
+            index: True
+            for index, name, sequence_id in _originals(run)
+            if not self.ids.take(name, sequence_id)
+        }
 
     def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
         for producer, run in runs:
-            if isinstance(producer, Producer):
+            if not isinstance(producer, Producer):
+                continue
+            if not isinstance(producer, ReplicatorProducer):
                 self.ids.stored(producer.name, run)
-                self._unsaved += len(run.data)
+            elif producer.by_place:
+                self.sources.stored(producer.name, run.sources)
+            else:
+                for _, name, sequence_id in _originals(run):
+                    self.ids.found(name, sequence_id)
+            self._unsaved += len(run.data)
         self._known_to = last
         self._snapshot_if_due()
 
@@ -103,12 +122,32 @@ class Deduplication:
 
     def _snapshot(self) -> dict[str, str]:
         producers_max = self._settings.deduplication_producers_max
-        return self.ids.snapshot(self._attached, producers_max)
+        return self.ids.snapshot(self._attached, producers_max) | self.sources.snapshot()
 
     def _learn(self, entry: bytes) -> None:
         try:
+            source, clusters = source_of(entry), self._state.context.clusters
+            if source is not None and clusters is not None:
+                cluster = metadata.peek(entry).replicated_from
+                if cluster is not None:
+                    self.sources.found(clusters.producer_name(cluster, clusters.here), source)
+                    return
             name, sequence_id = metadata.published(entry)
         except CorruptEntry:
             return  # Nobody can read it, so nobody gets it.
         if sequence_id is not None:
             self.ids.found(name, sequence_id)
+
+
+def _originals(run: SendRun) -> Iterator[tuple[int, str, int]]:
+    """Index, producer and sequence id of what a run has of messages that were published elsewhere.
+
+    Of a message in chunks the last one counts.
+    """
+    for index, entry in enumerate(run.data):
+        try:
+            name, sequence_id = metadata.published(entry)
+        except CorruptEntry:
+            continue
+        if sequence_id is not None:
+            yield index, name, sequence_id

@@ -1,22 +1,39 @@
 """What policies do with messages that are not acknowledged: they expire, or exceed a quota."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from magnetar.broker.topics.log import log_positions
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.errors import BacklogQuotaExceeded, BacklogQuotaHeld
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 LEFT_BY_EVICTION: Final = 0.9
 """The share of its quota that eviction leaves of a backlog, as in Pulsar."""
 
 
-async def expire(
-    ledger: ManagedLedger, subscription: PersistentSubscription, before_ms: int
-) -> int:
+class Backlogged(Protocol):
+    """What has a backlog in a topic: a subscription, or a replicator."""
+
+    cursor: Cursor
+
+    @property
+    def durable(self) -> bool: ...
+
+    @property
+    def backlog(self) -> int: ...
+
+    @property
+    def mark(self) -> Position: ...
+
+    def expire(self, position: Position) -> int:
+        """Acknowledge everything up to a position; return how many entries."""
+
+
+async def expire(ledger: ManagedLedger, subscription: Backlogged, before_ms: int) -> int:
     """Acknowledge what was published before a time, in ms; return how many entries.
 
     Messages are taken to be in the order of their publish times. What readers do not see yet is
@@ -32,7 +49,7 @@ async def expire(
 
 async def exceeded_quota(
     ledger: ManagedLedger,
-    subscriptions: Iterable[PersistentSubscription],
+    subscriptions: Iterable[Backlogged],
     policies: Policies,
     now_ms: int,
 ) -> BacklogQuota | None:
@@ -52,7 +69,7 @@ async def exceeded_quota(
     return None
 
 
-def grows_old(subscriptions: Iterable[PersistentSubscription], policies: Policies) -> bool:
+def grows_old(subscriptions: Iterable[Backlogged], policies: Policies) -> bool:
     """Whether time alone brings messages or subscriptions to an end: someone must be there."""
     age = policies.backlog_quota_age
     evicts = age is not None and age.limit_time_s > 0 and refusal(age) is None
@@ -78,7 +95,7 @@ def refusal(quota: BacklogQuota) -> BacklogQuotaExceeded | None:
 
 async def evict(
     ledger: ManagedLedger,
-    subscriptions: Iterable[PersistentSubscription],
+    subscriptions: Iterable[Backlogged],
     policies: Policies,
     quota: BacklogQuota,
     now_ms: int,

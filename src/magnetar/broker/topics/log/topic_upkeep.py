@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from magnetar.broker.topics.features.compaction import bytes_to_compact
 from magnetar.broker.topics.log import backlog_limits, inactivity
+from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic_state import StoredTopicState
@@ -25,6 +26,7 @@ class TopicUpkeep:
     subscriptions: Mapping[str, PersistentSubscription]
     drop: Callable[[PersistentSubscription], Awaitable[None]]
     """Lets go of a subscription, and of its place."""
+    replicators: Mapping[str, Backlogged]
 
     async def expire(self, subscription: PersistentSubscription, before_ms: int) -> int:
         """Acknowledge what was published before a time, in ms; return how many entries."""
@@ -41,9 +43,9 @@ class TopicUpkeep:
         return subscription.expire(last)
 
     async def expire_old(self) -> None:
-        """Acknowledge what is older than the policies let it become, for every subscription."""
+        """Acknowledge what is older than the policies let it become, for every backlog."""
         now_ms, ttl_s = self.state.clock.wall_ms(), self.state.policies.message_ttl_s or 0
-        for subscription in self._all() if ttl_s else ():
+        for subscription in self._backlogs() if ttl_s else ():
             await backlog_limits.expire(self.state.ledger, subscription, now_ms - ttl_s * 1000)
 
     async def producers_refused(self) -> BacklogQuotaExceeded | None:
@@ -74,7 +76,7 @@ class TopicUpkeep:
     async def exceeded_quota(self) -> BacklogQuota | None:
         """The quota that a backlog exceeds."""
         return await backlog_limits.exceeded_quota(
-            self.state.ledger, self._all(), self.state.policies, self.state.clock.wall_ms()
+            self.state.ledger, self._backlogs(), self.state.policies, self.state.clock.wall_ms()
         )
 
     async def check_backlog(self) -> None:
@@ -89,24 +91,26 @@ class TopicUpkeep:
                 self.state.size_evictions += 1
             now_ms = self.state.clock.wall_ms()
             await backlog_limits.evict(
-                self.state.ledger, self._all(), self.state.policies, quota, now_ms
+                self.state.ledger, self._backlogs(), self.state.policies, quota, now_ms
             )
 
     async def drop_unused_subscriptions(self) -> None:
         """Delete those that had no consumer for as long as the policies say."""
         unused_max_ms = (self.state.policies.subscription_expiration_minutes or 0) * 60_000
-        for each in self._all() if unused_max_ms else ():
+        for each in list(self.subscriptions.values()) if unused_max_ms else ():
             if each.durable and each.unused_ms(self.state.clock.wall_ms()) > unused_max_ms:
                 log.info("subscription.unused topic=%s name=%s", self.state.name, each.name)
                 await self.drop(each)
 
     def unused_max_s(self) -> float | None:
         """It is deleted when it was idle for so long; None: it is not to be."""
-        backlogs = [each.backlog for each in self._all()]
+        backlogs = [each.backlog for each in self.subscriptions.values()]
+        if any(each.backlog for each in self.replicators.values()):
+            return None
         to_compact = (
             bytes_to_compact(self.state.ledger) if self.state.ledger.compacted is not None else None
         )
         return inactivity.unused_max_s(self.state.policies, backlogs, to_compact)
 
-    def _all(self) -> list[PersistentSubscription]:
-        return list(self.subscriptions.values())
+    def _backlogs(self) -> list[Backlogged]:
+        return [*self.subscriptions.values(), *self.replicators.values()]

@@ -17,6 +17,7 @@ from typing import Final, Protocol
 
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.publishing.producer import Producer
+from magnetar.broker.topics.publishing.replicator_producer import ReplicatorProducer
 from magnetar.errors import ConnectionLost, ProducerBusy, ProducerFenced, TopicClosed
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
@@ -86,8 +87,10 @@ class ProducerRequest:
         topic_epoch: int | None,
         policies: Policies,
         entry_size_max: int,
+        replicates: bool = False,
     ) -> Producer:
-        return Producer(
+        kind = ReplicatorProducer if replicates else Producer
+        return kind(
             producer_id=self.producer_id,
             name=self.name,
             epoch=self.epoch,

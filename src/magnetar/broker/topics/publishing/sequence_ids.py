@@ -57,6 +57,13 @@ class SequenceIds:
                 self._taken[name] = highest = top
         return found
 
+    def take(self, name: str, sequence_id: int) -> bool:
+        """Take one message of a producer that is elsewhere; False: it was taken before."""
+        if sequence_id <= self._taken.get(name, UNKNOWN):
+            return False
+        self._taken[name] = sequence_id
+        return True
+
     def stored(self, name: str, run: SendRun) -> None:
         """A run that was taken is durable."""
         if run.traits.unusual:

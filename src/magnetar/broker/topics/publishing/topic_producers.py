@@ -43,6 +43,7 @@ class TopicProducers:
         self, request: ProducerRequest, publish: Callable[[Producer, SendRun], None]
     ) -> Producer:
         """Attach one that ``access`` has admitted."""
+        clusters = self._state.context.clusters
         producer = self.attached[request.name] = request.producer(
             publish=publish,
             detach=self._detach,
@@ -50,6 +51,7 @@ class TopicProducers:
             topic_epoch=self.access.epoch,
             policies=self._state.policies,
             entry_size_max=self._state.entry_size_max,
+            replicates=clusters is not None and clusters.cluster_of(request.name) is not None,
         )
         return producer
 

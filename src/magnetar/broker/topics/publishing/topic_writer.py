@@ -138,6 +138,7 @@ class TopicWriter:
         "last_publish_ms",
         "message_count",
         "observers",
+        "replicators",
         "size_bytes",
         "writes",
     )
@@ -154,6 +155,7 @@ class TopicWriter:
         self.last_publish_ms = 0
         self.writes: WriteCounts | None = None  # None: nothing was stored since it was loaded.
         self.observers: tuple[AppendObserver, ...] = ()
+        self.replicators: Mapping[str, Dispatching] = {}  # By cluster.
         self.begin_transactions: Callable[[], None] | None = None
         """Makes an observer of transactions, when the first run of one comes."""
         self._state = state
@@ -309,10 +311,16 @@ class TopicWriter:
 
     def _dispatch(self) -> None:
         for name, subscription in self._subscriptions.items():
-            try:
-                subscription.wake()
-            except Exception:  # A defect of ours stops neither the others nor the producers.
-                log.exception("subscription.defect topic=%s name=%s", self._topic, name)
+            self._wake(name, subscription)
+        if self.replicators:
+            for cluster, replicator in self.replicators.items():
+                self._wake(cluster, replicator)
+
+    def _wake(self, name: str, dispatching: Dispatching) -> None:
+        try:
+            dispatching.wake()
+        except Exception:  # A defect of ours stops neither the others nor the producers.
+            log.exception("subscription.defect topic=%s name=%s", self._topic, name)
 
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""

@@ -59,7 +59,6 @@ async def test_a_policy_that_cannot_be_kept_is_refused_by_name(world, policy):
     [
         {"persistence": PERSISTENCE},
         {"clusterDispatchRate": {"standalone": RATE}},
-        {"replicatorDispatchRate": {"standalone": RATE}},
         {"offload_threshold": 5},
         {"dispatcherPauseOnAckStatePersistentEnabled": True},
         {"allowed_topic_properties_for_metrics": ["a"]},
@@ -98,7 +97,7 @@ async def test_policies_that_ask_for_nothing_are_fine(world):
     assert (await world.ask("PUT", ONE, untouched)).status == 204
 
 
-async def test_other_clusters_are_kept_and_named(world):
+async def test_other_clusters_are_kept_beside_this_one(world):
     await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
     tenant = {"adminRoles": [], "allowedClusters": ["standalone", "remote"]}
     assert (await world.ask("POST", "/admin/v2/tenants/public", tenant)).status == 204
@@ -107,8 +106,7 @@ async def test_other_clusters_are_kept_and_named(world):
     assert (await world.ask("GET", ONE)).status == 404
     both = ["remote", "standalone"]
     kept = await world.ask("PUT", ONE, {"replication_clusters": both, "allowed_clusters": both})
-    named = kept.headers["X-Magnetar-Without-Effect"]
-    assert (kept.status, named) == (204, "replication_clusters, allowed_clusters")
+    assert (kept.status, "X-Magnetar-Without-Effect" in kept.headers) == (204, False)
     assert (await world.ask("GET", f"{ONE}/replication")).json == both
 
 

@@ -202,13 +202,10 @@ async def test_what_is_no_value_of_a_policy_is_refused(world, path, body, status
 
 
 async def test_a_policy_that_is_not_in_force_is_kept_and_named(world):
-    kept = await world.ask("POST", f"{NAMESPACE}/replicatorDispatchRate", RATE)
-    assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (
-        204,
-        "replicatorDispatchRate",
-    )
+    kept = await world.ask("POST", f"{NAMESPACE}/clusterDispatchRate", RATE)
+    assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (204, "clusterDispatchRate")
     for answer in (
-        await world.ask("DELETE", f"{NAMESPACE}/replicatorDispatchRate"),
+        await world.ask("DELETE", f"{NAMESPACE}/persistence"),
         await world.ask("POST", f"{NAMESPACE}/dispatchRate", RATE),
     ):
         assert "X-Magnetar-Without-Effect" not in answer.headers

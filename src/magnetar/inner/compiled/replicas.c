@@ -1,0 +1,127 @@
+/* Copies of entries for another cluster: plain/replicas.py says what they are. */
+#include "inner.h"
+
+static const char SOURCE_POSITION[] = "__MSG_PROP_REPL_SOURCE_POSITION";
+#define KEY_SIZE (sizeof SOURCE_POSITION - 1)
+
+typedef enum { STAYS, GOES, NOT_PLAIN } Way;
+
+/* What is copied, and where to. */
+typedef struct {
+    Reader here, there, schema_version;
+    unsigned long long ledger, first_entry;
+} Copying;
+
+static bool same(const Reader *one, const Reader *other) {
+    return left(one) == left(other) && memcmp(one->at, other->at, left(one)) == 0;
+}
+
+static bool is_copy(const Reader *metadata) {
+    const uint8_t *at = metadata->at;
+    while ((size_t)(metadata->end - at) >= KEY_SIZE &&
+           (at = memchr(at, '_', (size_t)(metadata->end - at) - KEY_SIZE + 1)) != NULL) {
+        if (memcmp(at, SOURCE_POSITION, KEY_SIZE) == 0) return true;
+        at++;
+    }
+    return false;
+}
+
+static Way way_of(Reader metadata, const Copying *copying) {
+    Reader version = {NULL, NULL};
+    bool came = false, targeted = false, targets_it = false;
+    Field field;
+    if (is_copy(&metadata)) return NOT_PLAIN;
+    while (left(&metadata) > 0) {
+        if (!read_field(&metadata, &field)) return NOT_PLAIN;
+        switch (field.tag) {
+        case 160: case 176: case 184: return NOT_PLAIN; /* A marker, or in a transaction. */
+        case 0x2a: came = true; break;
+        case 0x3a:
+            targeted = true;
+            targets_it = targets_it || same(&field.bytes, &copying->there);
+            break;
+        case 130: version = field.bytes; break;
+        default: break;
+        }
+    }
+    if (came || (targeted && !targets_it)) return STAYS;
+    return left(&version) > 0 && !same(&version, &copying->schema_version) ? NOT_PLAIN : GOES;
+}
+
+static PyObject *copy_of(const Reader *metadata, const Reader *payload, const Copying *copying,
+                         unsigned long long entry_id) {
+    char position[64];
+    size_t size = (size_t)PyOS_snprintf(position, sizeof position, "%llu:%llu", copying->ledger, entry_id);
+    size_t pair = 4 + KEY_SIZE + size, here = left(&copying->here);
+    size_t total = left(metadata) + 1 + varint_size(here) + here + 2 + pair;
+    Writer out;
+    if (total > UINT32_MAX / 2) {
+        PyErr_SetString(PyExc_ValueError, "metadata that no entry has room for");
+        return NULL;
+    }
+    if (!writer_open(&out, 4 + total + left(payload))) return NULL;
+    write_u32(&out, (uint32_t)total);
+    write_bytes(&out, metadata->at, left(metadata));
+    write_byte(&out, 0x2a);
+    write_varint(&out, here);
+    write_bytes(&out, copying->here.at, here);
+    write_byte(&out, 0x22);
+    write_byte(&out, (uint8_t)pair);
+    write_byte(&out, 0x0a);
+    write_byte(&out, (uint8_t)KEY_SIZE);
+    write_bytes(&out, SOURCE_POSITION, KEY_SIZE);
+    write_byte(&out, 0x12);
+    write_byte(&out, (uint8_t)size);
+    write_bytes(&out, position, size);
+    write_bytes(&out, payload->at, left(payload));
+    return writer_close(&out);
+}
+
+static bool add(PyObject *list, PyObject *item) {
+    bool ok = item != NULL && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return ok;
+}
+
+static bool add_copy(PyObject *lists[3], Py_ssize_t index, PyObject *copy) {
+    Reader whole;
+    if (!argument_bytes(copy, 0, &whole)) return false;
+    uint32_t sum = checksum_of(whole.at, left(&whole));
+    return add(lists[0], PyLong_FromSsize_t(index)) && add(lists[1], copy) &&
+           add(lists[2], PyLong_FromUnsignedLong(sum));
+}
+
+PyObject *inner_replicas(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
+    Py_ssize_t entries, index;
+    uint64_t ledger, first_entry;
+    Copying copying;
+    if (!argument_count("replicas", given, 7) || !argument_list(arguments[0], &entries) ||
+        !argument_size(arguments[1], &index) || !as_u64(arguments[2], &ledger) ||
+        !as_u64(arguments[3], &first_entry) || !argument_bytes(arguments[4], 0, &copying.here) ||
+        !argument_bytes(arguments[5], 0, &copying.there) ||
+        !argument_bytes(arguments[6], 0, &copying.schema_version))
+        return NULL;
+    if (index > entries) {
+        PyErr_SetString(PyExc_ValueError, "no index of that many entries");
+        return NULL;
+    }
+    copying.ledger = ledger;
+    copying.first_entry = first_entry;
+    PyObject *lists[3] = {PyList_New(0), PyList_New(0), PyList_New(0)};
+    bool ok = lists[0] != NULL && lists[1] != NULL && lists[2] != NULL;
+    for (; ok && index < entries; index++) {
+        Reader entry, metadata;
+        uint32_t size;
+        if (!(ok = item_bytes(arguments[0], index, &entry))) break;
+        if (!read_u32(&entry, &size) || !read_part(&entry, size, &metadata)) break;
+        Way way = way_of(metadata, &copying);
+        if (way == NOT_PLAIN) break;
+        if (way == GOES) {
+            unsigned long long entry_id = copying.first_entry + (unsigned long long)index;
+            ok = add_copy(lists, index, copy_of(&metadata, &entry, &copying, entry_id));
+        }
+    }
+    if (ok) return Py_BuildValue("(nNNN)", index, lists[0], lists[1], lists[2]);
+    for (int i = 0; i < 3; i++) Py_XDECREF(lists[i]);
+    return NULL;
+}
