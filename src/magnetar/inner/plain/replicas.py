@@ -35,7 +35,9 @@ def replicas(  # noqa: PLR0917 - the compiled ones have no others
     if not 0 <= start <= len(data):
         raise ValueError(f"no index of {len(data)} entries: {start}")
     origin = b"\x2a%b%b" % (varint(len(here)), here)
-    indexes, copies, checksums = [], [], []
+    indexes: list[int] = []
+    copies: list[bytes] = []
+    checksums: list[int] = []
     for index in range(start, len(data)):
         entry = data[index]
         end = 4 + int.from_bytes(entry[:4])
