@@ -20,7 +20,7 @@ TOPIC = "persistent://shop/orders/t"
 def commands(heading):
     """The commands below a heading, by block."""
     section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
+    blocks = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
     return [re.findall(r"^\$ (.*)$", block, re.MULTILINE) for block in blocks]
 
 
