@@ -342,6 +342,7 @@ class PersistentTopic:
         self.writer.abandon()
         self._producers.disconnect()
         self._subscriptions.disconnect()
+        self._features.lose()
 
     async def close(self, to: BrokerAddress | None = None) -> None:
         await self._let_go(to)

@@ -197,6 +197,11 @@ class TopicFeatures:
             self._deduplication.snapshot()
         return self.transactions is None or not self.transactions.buffer.open
 
+    def lose(self) -> None:
+        """Do no more for others: another broker may serve the topic."""
+        for replicator in self.replicators.values():
+            replicator.stop()
+
     async def close(self) -> None:
         """End what runs, and keep what it must not forget."""
         if self.compaction is not None:

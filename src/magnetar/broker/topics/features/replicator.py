@@ -164,9 +164,14 @@ class Replicator:
         stats.backlog_bytes = self.cursor.backlog_bytes
         stats.delay_s = self._clock.now() - self._sent[0].at if self._sent else 0.0
 
-    async def close(self) -> None:
+    def stop(self) -> None:
         """Send nothing any more. What was sent may be stored or not."""
         self._closed = True
+        self._remote.detach()
+
+    async def close(self) -> None:
+        """As ``stop``, and return when nothing of it runs."""
+        self.stop()
         await self._tasks.close()
         await self._remote.close()
 

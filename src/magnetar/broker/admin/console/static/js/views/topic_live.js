@@ -23,6 +23,8 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
   const partitions = partitioned ? partitionsCard() : null;
   const subscriptions = subscriptionsTable(topic);
   const producers = producersTable(topic);
+  const clusters = clustersTable();
+  const elsewhere = h("div", { hidden: true }, card("Other clusters", {}, clusters.element));
   const held = h("div");
 
   await watchTopic(screen, topic, partitioned, (stats, settled) => {
@@ -37,6 +39,9 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
     sums.update(figuresOf(stats));
     partitions?.update(stats);
     subscriptions.update(Object.entries(stats.subscriptions).map(([name, each]) => ({ name, stats: each })));
+    const others = Object.entries(stats.replication ?? {});
+    elsewhere.hidden = !others.length;
+    clusters.update(others.map(([name, each]) => ({ name, stats: each })));
     producers.update(stats.publishers.map((each) => ({ stats: each })));
     const since = stats.producersHeldSince ? ago(stats.producersHeldSince).replace(" ago", "") : "";
     if (held.dataset.since !== since) held.replaceChildren(...(since ? [heldNotice(since)] : []));
@@ -49,6 +54,7 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
     sums.element,
     h("div", { class: "grid" }, card("Messages a second", {}, messages.element), card("Bytes a second", {}, traffic.element)),
     card("Subscriptions", { actions: create }, subscriptions.element),
+    elsewhere,
     partitions?.element,
     card("Producers", {}, producers.element));
 }
@@ -85,6 +91,26 @@ function subscriptionsTable(topic) {
       { id: "acked", label: "Last ack", right: true, value: (row) => row.stats.lastAckedTimestamp ?? 0, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastAckedTimestamp)) },
     ],
     whenEmpty: () => empty("No subscriptions", "Nobody has subscribed, so that messages go as retention says. Receive what comes:", { command: `magnetar consume ${topic.full} -s my-subscription -n 0` }),
+  });
+}
+
+function clustersTable() {
+  const state = ({ stats }) => (stats.connected ? ["connected", "good"] : stats.trouble ? ["away", "bad"] : ["at rest", ""]);
+  const number = (id, label, of, write = compact) => ({ id, label, right: true, value: (row) => of(row.stats) ?? 0, cell: (row) => write(of(row.stats) ?? 0) });
+  return table("Other clusters", {
+    key: (row) => row.name,
+    sort: "name",
+    columns: [
+      { id: "name", label: "Cluster", value: (row) => row.name, className: "name" },
+      { id: "state", label: "State", value: (row) => state(row)[0], cell: (row) => badge(...state(row), { dot: true, title: row.stats.trouble ?? "" }) },
+      number("backlog", "To be sent", (stats) => stats.replicationBacklog),
+      number("bytes", "Bytes", (stats) => stats.replicationBacklogSize, bytes),
+      number("delay", "Seconds on its way", (stats) => stats.replicationDelayInSeconds),
+      number("out", "Out /s", (stats) => stats.msgRateOut, rate),
+      number("in", "In /s", (stats) => stats.msgRateIn, rate),
+      { id: "why", label: "Why not", value: (row) => row.stats.trouble ?? "", className: "muted wrap" },
+    ],
+    whenEmpty: () => empty("No other clusters", "The topic stays in this one."),
   });
 }
 
