@@ -1,19 +1,21 @@
 """Three brokers on one cluster under load, while they are killed, stopped, drained and cut off.
 
 ``KILLS=20 ON_CLUSTER=1 pytest -s tests/cluster/test_many_brokers.py`` does each 20 times, and
-prints how long publishing stood still; ``FAULTS`` names some of them, and ``BY_PROXY=1`` puts a
-proxy before the brokers.
+prints how long publishing stood still; ``FAULTS`` names some of them, ``BY_PROXY=1`` puts a proxy
+before the brokers, and ``LOAD=java`` or ``LOAD=go`` has another client publish.
 """
 
 import asyncio
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from statistics import median
 from urllib.request import urlopen
@@ -25,14 +27,18 @@ from support.admin import ask
 from support.relays import Relays, silent
 from unit.broker import peer
 
+from bench import other_clients
+from bench.maven import Missing
 from bench.proxy import proxy_process
 from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "1"))
-BROKERS = ("killed", "stopped", "cut off", "drained")
+BROKERS = ("killed", "stopped", "cut off", "drained", "rolled")
 LEADERS = ("leader killed", "leader stopped", "leader cut off")
 BOOKIES = ("bookie killed", "bookie stopped")
 FAULTS = os.environ.get("FAULTS", ",".join(BROKERS + LEADERS + BOOKIES)).split(",")
+LOAD = os.environ.get("LOAD", "python")
+CLIENTS = Path(__file__).parents[1] / "compatibility" / "clients"
 SEED = int(os.environ.get("SEED", "1"))
 TOPICS = [f"persistent://public/default/t{number}" for number in range(12)]
 SESSION_MS = 6000
@@ -45,15 +51,36 @@ MORE = 50
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(180 + 240 * KILLS)]
 
 
-class Topic:
-    """A producer of the official client, which publishes numbers until it is told to stop."""
+class Answers:
+    """What the producer of a topic was answered to the numbers that it publishes."""
 
-    def __init__(self, client, name):
+    def __init__(self, name):
         self.name = name
         self.answered = []  # Number, time and ledger, in the order of the answers.
         self.refused = []
         self.sent = 0
         self.more = threading.Condition()
+
+    def note(self, number, ledger, refusal=None):
+        with self.more:
+            if refusal is None:
+                self.answered.append((number, time.monotonic(), ledger))
+            else:
+                self.refused.append((number, refusal))
+            self.more.notify_all()
+
+    def await_answers(self, goal, seconds):
+        with self.more:
+            assert self.more.wait_for(lambda: len(self.answered) >= goal, seconds), (
+                f"{self.name}: {len(self.answered)} of {goal} answers after {seconds} s"
+            )
+
+
+class Topic(Answers):
+    """A producer of the official client, which publishes numbers until it is told to stop."""
+
+    def __init__(self, client, name):
+        super().__init__(name)
         self.producer = client.create_producer(
             name, block_if_queue_full=True, send_timeout_millis=0, batching_enabled=False
         )
@@ -64,18 +91,10 @@ class Topic:
         self.sent += 1
 
     def _note(self, number, result, at):
-        with self.more:
-            if result == pulsar.Result.Ok:
-                self.answered.append((number, time.monotonic(), at.ledger_id()))
-            else:
-                self.refused.append((number, result))
-            self.more.notify_all()
-
-    def await_answers(self, goal, seconds):
-        with self.more:
-            assert self.more.wait_for(lambda: len(self.answered) >= goal, seconds), (
-                f"{self.name}: {len(self.answered)} of {goal} answers after {seconds} s"
-            )
+        if result == pulsar.Result.Ok:
+            self.note(number, at.ledger_id())
+        else:
+            self.note(number, None, result)
 
 
 class Load:
@@ -83,16 +102,19 @@ class Load:
 
     def __init__(self, url):
         self._client = pulsar.Client(url, operation_timeout_seconds=60, logger=QUIET)
-        self.topics = [Topic(self._client, name) for name in TOPICS]
         self._ending = False
+        self.topics = self._producing(url)
         self._thread = threading.Thread(target=self._publish, daemon=True)
         self._thread.start()
+
+    def _producing(self, _url):
+        return [Topic(self._client, name) for name in TOPICS]
 
     def _publish(self):
         while not self._ending:
             for topic in self.topics:
                 topic.send()
-            time.sleep(0.01)  # The rate of the load, which nothing announces.
+            time.sleep(0.02)  # The rate of the load, which nothing announces.
 
     def await_more(self, seconds=90):
         for topic, goal in [(each, len(each.answered) + MORE) for each in self.topics]:
@@ -115,8 +137,9 @@ class Load:
             return [max(after - before for before, after in pairwise(each)) for each in answers]
 
     def end(self):
+        """Publish no more, and wait for the answers."""
         self._ending = True
-        self._thread.join(20)
+        self._thread.join(60)
         for topic in self.topics:
             with topic.more:
                 topic.more.wait_for(
@@ -138,6 +161,49 @@ class Load:
 
     def close(self):
         self._client.close()
+
+
+class OtherLoad(Load):
+    """The same by a client of another language, which runs as a process (``clients/``)."""
+
+    def __init__(self, url, command):
+        self._command = command
+        super().__init__(url)
+
+    def _producing(self, url):
+        command = [*self._command, url, *TOPICS]
+        self._process = subprocess.Popen(
+            command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        return [Answers(name) for name in TOPICS]
+
+    def _publish(self):
+        for line in self._process.stdout:
+            what, *said = line.split(" ", 3)
+            if what == "S":
+                for each in self.topics:
+                    each.sent = int(said[0])
+            elif what == "A":
+                self.topics[int(said[0])].note(int(said[1]), int(said[2]))
+            elif what == "R":
+                self.topics[int(said[0])].note(int(said[1]), None, said[2])
+
+    def end(self):
+        self._process.stdin.close()
+        super().end()
+        assert self._process.wait(60) == 0
+
+
+def load_by(url, tmp_path):
+    """The load of the client that LOAD names: Python's, Java's or Go's."""
+    try:
+        if LOAD == "java":
+            return OtherLoad(url, other_clients.java(CLIENTS / "Load.java"))
+        if LOAD == "go":
+            return OtherLoad(url, other_clients.go(CLIENTS / "go" / "load", tmp_path / "load"))
+    except Missing as error:
+        pytest.skip(str(error))
+    return Load(url)
 
 
 class Pinned:
@@ -289,6 +355,15 @@ def drained(victim, _others):
     victim.start()
 
 
+@contextmanager
+def rolled(victim, others):
+    """All are stopped and started again, one after the other."""
+    for each in (victim, *others):
+        assert each.terminate() == 0
+        each.start()
+    yield None
+
+
 @pytest.fixture
 def url(brokers, tmp_path):
     """Where clients connect."""
@@ -299,10 +374,15 @@ def url(brokers, tmp_path):
         yield f"pulsar://127.0.0.1:{port}"
 
 
-def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, brokers, relays, url, capsys):
-    random = Random(SEED)
-    load = Load(url)
+@pytest.fixture
+def load(url, tmp_path):
+    load = load_by(url, tmp_path)
     load.await_more()
+    return load
+
+
+def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, brokers, relays, load, capsys):
+    random = Random(SEED)
     pinned = []
 
     @contextmanager
@@ -323,7 +403,13 @@ def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, brokers, relays
             pinned.append(witness)
             witness.check()
 
-    faults = {"killed": killed, "stopped": stopped, "drained": drained, "cut off": cut_off}
+    faults = {
+        "killed": killed,
+        "stopped": stopped,
+        "drained": drained,
+        "cut off": cut_off,
+        "rolled": rolled,
+    }
     bookies = {"bookie killed": test_kills.killed, "bookie stopped": test_kills.silent}
     turns = [name for name in FAULTS for _ in range(KILLS)]
     random.shuffle(turns)

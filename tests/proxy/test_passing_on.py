@@ -7,6 +7,7 @@ from urllib.request import urlopen
 import pulsar
 from cluster.conftest import handed_over_to_and_fro, two_brokers
 from proxy.conftest import proxy_before
+from unit.broker.peer import Peer
 
 from magnetar import Client, InitialPosition
 from magnetar.testing.local_broker import LocalBroker
@@ -36,6 +37,16 @@ async def test_the_official_client_talks_by_a_proxy():
         received = await asyncio.to_thread(_to_and_fro, proxy.service_url, ["a", "b"])
         assert received == 2 * list(range(20))
         assert proxy.counts.bytes > 1000
+
+
+async def test_a_proxy_says_nothing_of_how_large_messages_may_be():
+    """The official client would take that for all of its brokers, and refuse its messages."""
+    async with LocalBroker() as broker, proxy_before(broker) as proxy:
+        peer = await Peer.open(proxy.port, protocol_version=None)
+        answer = await peer.ask("connect", client_version="test", protocol_version=21)
+        assert answer.HasField("connected")
+        assert not answer.connected.HasField("max_message_size")
+        peer.wire.close()
 
 
 async def test_a_topic_that_moves_between_two_brokers_is_followed():

@@ -2,7 +2,9 @@
 
 ``BY_PROXY=1 pytest tests/client``, or ``tests/compatibility``. What clients are told of a broker's
 service URL is the proxy's; the proxy lives as long as the object, whatever becomes of its broker.
-Brokers that ask who clients are go without: who clients are at the edge is tested in tests/proxy.
+``BY_PROXY=2`` has a second broker behind it, on the same stores, where these are in memory: topics
+are at either. Brokers that ask who clients are go without: who clients are at the edge is tested in
+tests/proxy.
 """
 
 import asyncio
@@ -12,15 +14,21 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from magnetar.broker.assemble.stores import Stores
 from magnetar.proxy.config import ProxyConfig
 from magnetar.proxy.proxy import running_proxy
-from magnetar.testing.local_broker import BrokerThread
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
+from magnetar.testing.local_broker import BrokerThread, LocalBroker
 from magnetar.testing.processes import BrokerProcess
 
 WANTED = "BY_PROXY"
 
 ALONE = {
     "tests/compatibility/test_advertised_address.py": "clients connect where a broker says",
+    "tests/compatibility/test_topics_of_both_clients.py::test_our_pattern_finds": (
+        "a proxy passes on no watches of topics, as Pulsar's: clients ask again from time to time"
+    ),
 }
 """Beginnings of tests that are about clients that reach a broker themselves, each with why."""
 
@@ -62,8 +70,35 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure():
     if os.environ.get(WANTED):
+        if os.environ[WANTED] == "2":
+            _put_second_beside()
         _put_before_threads()
         _put_before_processes()
+
+
+def _put_second_beside():
+    """A broker in memory has another one beside it, which listens on ports of its own."""
+    begin, end = LocalBroker.__aenter__, LocalBroker.__aexit__
+
+    async def enter(self):
+        self.second = None
+        config = self._config
+        if self._stores is None and config.storage.in_memory and not config.server.broker_port:
+            tree, ledgers = MemoryTree(), MemoryLedgerStore()
+            self._stores = Stores(MemoryMetadataStore(tree), ledgers)
+            self.second = LocalBroker(stores=Stores(MemoryMetadataStore(tree), ledgers))
+            self.second._config = config
+        await begin(self)
+        if self.second is not None:
+            await begin(self.second)
+        return self
+
+    async def leave(self, *exc):
+        if self.second is not None:
+            await end(self.second, *exc)
+        await end(self, *exc)
+
+    LocalBroker.__aenter__, LocalBroker.__aexit__ = enter, leave
 
 
 def _put_before_threads():
@@ -73,7 +108,14 @@ def _put_before_threads():
         begin(self)
         self.proxy = None
         if not self._local._config.auth.enabled:
-            self.proxy = ProxyThread(self.service_url, self.web_url)
+            second = getattr(self._local, "second", None)
+            urls = (self.service_url, self.web_url)
+            if second is not None:
+                urls = (
+                    f"{urls[0]},127.0.0.1:{second.port}",
+                    f"{urls[1]},127.0.0.1:{second.web_port}",
+                )
+            self.proxy = ProxyThread(*urls)
             self.proxy.start()
             self.service_url = self.proxy.service_url
         return self

@@ -233,7 +233,9 @@ class ClientConnection(asyncio.Protocol):
         if self.closed:
             return
         self.protocol_version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
-        self.reply(replies.connected(SERVER_VERSION, self.protocol_version, 0, features=_FEATURES))
+        self.reply(
+            replies.connected(SERVER_VERSION, self.protocol_version, None, features=_FEATURES)
+        )
         self._transport.resume_reading()
         self.data_received(b"")  # It may have asked already.
 

@@ -22,11 +22,14 @@ _PONG = encode(pb.CommandPong())
 def connected(
     server_version: str,
     protocol_version: int,
-    max_message_size: int,
+    max_message_size: int | None,
     *,
     features: Iterable[str] = FEATURES,
 ) -> bytes:
-    """``features`` names the fields of FeatureFlags to be set."""
+    """``features`` names the fields of FeatureFlags to be set.
+
+    A proxy says nothing of the size: the official client would take it for all of its brokers.
+    """
     return encode(
         pb.CommandConnected(
             server_version=server_version,
