@@ -93,6 +93,16 @@ class Report:
         """That of all bundles."""
         return sum((each.traffic for each in self.bundles.values()), Traffic())
 
+    @property
+    def topics(self) -> int:
+        """Those of all bundles."""
+        return sum(each.topics for each in self.bundles.values())
+
+    @property
+    def sessions(self) -> int:
+        """Producers and consumers of all bundles."""
+        return sum(each.sessions for each in self.bundles.values())
+
     def usage(self, weights: Weights) -> float:
         """The resource that is used most, 1.0 for all of it: the one that ends first."""
         return max(
@@ -125,6 +135,8 @@ class Report:
                 (traffic.messages, before.messages),
                 (traffic.bytes, before.bytes),
                 (len(self.bundles), len(other.bundles)),
+                (self.topics, other.topics),
+                (self.sessions, other.sessions),
             )
         )
 

@@ -54,6 +54,15 @@ def test_a_broker_that_had_nothing_differs_with_its_first_bundle():
     assert not Report().differs(Report(), 10)
 
 
+@pytest.mark.parametrize("what", ["topics", "producers", "consumers"])
+def test_a_bundle_that_grows_differs_without_traffic(what):
+    def having(count):
+        return Report(bundles={BUNDLE: BundleLoad(**{what: count})})
+
+    assert having(8).differs(having(5), 10)
+    assert not having(105).differs(having(100), 10)
+
+
 def test_a_resource_differs_by_its_share():
     assert Report(cpu=Resource(15, 100)).differs(Report(cpu=Resource(4, 100)), 10)
     assert not Report(cpu=Resource(8, 100)).differs(Report(cpu=Resource(4, 100)), 10)
