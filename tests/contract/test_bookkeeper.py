@@ -125,6 +125,19 @@ async def test_who_opens_a_ledger_ends_its_writer(open_store):
     assert reader.end == (1, 2)
 
 
+@pytest.mark.parametrize(("behind", "reads_max"), [(1, 8), (100, 300)])
+async def test_recovery_asks_for_little_more_than_there_is(open_store, behind, reads_max):
+    """None of the entries says that another one was confirmed: they are one run."""
+    ledger = await (await open_store()).create()
+    await append(ledger, *run(*range(behind)))
+    store = await open_store()
+    reader = await store.open(ledger.ledger_id)
+    assert reader.end.last_entry_id == behind - 1
+    reads = [each.counts.reads for each in store.bookies()]
+    assert sum(each.latency.count + each.failed for each in reads) <= reads_max
+    assert await everything(reader) == [b"%d" % n for n in range(behind)]
+
+
 async def test_a_ledger_is_recovered_while_one_of_its_bookies_is_away(open_store, restored):
     ledger = await (await open_store()).create()
     for number in range(50):

@@ -39,6 +39,7 @@ from magnetar.errors import InvalidValue, MetadataLost, StorageError, VersionMis
 from magnetar.model.cluster_stores import CONNECTED, LOST, SUSPENDED, SessionCounts
 from magnetar.tasks import Tasks
 
+from .kazoo_handler import PollingHandler
 from .recursive_watch import AddWatch, EveryPath
 from .store import ABSENT, Owner, Record, SessionState, Watch
 from .watches import SessionWatches, Watches
@@ -95,6 +96,7 @@ class ZooKeeperMetadataStore:
         client = KazooClient(
             settings.servers,
             timeout=settings.session_timeout_s,
+            handler=PollingHandler(),
             auth_data=[("digest", settings.digest)] if settings.digest else None,
             default_acl=[make_digest_acl(user, password, all=True)] if settings.digest else None,
             use_ssl=settings.use_tls,
@@ -242,7 +244,8 @@ class ZooKeeperMetadataStore:
                 answer.set_exception(result.exception)
 
         def told(result: Any) -> None:  # In a thread of kazoo's.
-            self._loop.call_soon_threadsafe(settle, result)
+            with contextlib.suppress(RuntimeError):  # As in ``_told_of_session``.
+                self._loop.call_soon_threadsafe(settle, result)
 
         request(*arguments, **named).rawlink(told)
         try:

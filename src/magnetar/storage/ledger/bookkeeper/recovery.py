@@ -24,6 +24,8 @@ from .ledger_metadata import LedgerMetadata, LedgerState
 from .reader import READS_AT_ONCE, LedgerEntryReader
 from .wire import LAST_ENTRY, Code, Flag
 
+READS_FIRST: Final = 2
+"""So many entries are asked for first, then twice as many each time: most ledgers have no more."""
 _FENCED_READ: Final = Flag.FENCE | Flag.HIGH_PRIORITY
 _REWRITE: Final = Flag.RECOVERY_ADD | Flag.HIGH_PRIORITY
 
@@ -72,9 +74,13 @@ class _Recovery:
         """Do all but to store the end. Raises StorageError."""
         last = max(await self._fence(), self._found.last_segment.first_entry_id - 1)
         length = -1
-        while entries := await self._read_on(last + 1):
-            await self._write(entries, last)
-            last, length = entries[-1].entry_id, entries[-1].length
+        count, ended = READS_FIRST, False
+        while not ended:
+            entries, ended = await self._read_on(last + 1, count)
+            if entries:
+                await self._write(entries, last)
+                last, length = entries[-1].entry_id, entries[-1].length
+            count = min(2 * count, READS_AT_ONCE)
         if length < 0:  # Nothing was found behind what was confirmed.
             length = (await self._entry_before(last)).length if last >= 0 else 0
         return self._metadata.closed(last, length)
@@ -133,20 +139,20 @@ class _Recovery:
             raise
         return self._format.check(stored, LAST_ENTRY).last_confirmed
 
-    async def _read_on(self, first: int) -> list[StoredEntry]:
-        """The next entries that there are, some at a time."""
-        ids = range(first, first + READS_AT_ONCE)
+    async def _read_on(self, first: int, count: int) -> tuple[list[StoredEntry], bool]:
+        """The next entries that there are, at most so many, and whether there are no more."""
+        ids = range(first, first + count)
         found = await asyncio.gather(*map(self._read, ids), return_exceptions=True)
         entries: list[StoredEntry] = []
         for each in found:
             if each is None:  # What is behind it was never confirmed.
-                break
+                return entries, True
             if isinstance(each, BaseException):
                 if not entries:
                     raise each
                 break  # It is asked for again, as the first.
             entries.append(each)
-        return entries
+        return entries, False
 
     async def _read(self, entry_id: int) -> StoredEntry | None:
         """An entry, from whoever has it; None where enough bookies say that they do not."""
