@@ -2,6 +2,9 @@
 
     python -m bench.bookies
     python -m bench.bookies --tls    # With TLS between us and the bookies.
+    python -m bench.bookies --large  # Entries as large as batches, bookies as Pulsar ships them.
+
+The last is what bookies take from a writer that does nothing else: no broker writes faster.
 
 The bookies and their ZooKeeper server run on this machine and share its cores; they sync before
 they answer. Each entry has two copies. Half a minute; ``make cluster-jars`` fetches the servers.
@@ -11,11 +14,12 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.bookkeeper_cluster import BookKeeperCluster
+from bench.bookkeeper_cluster import SHIPPED, SHIPPED_JVM, SMALL_JVM, BookKeeperCluster
 from magnetar.errors import StorageError
 from magnetar.inner import checksum
 from magnetar.loop_iteration import LoopIteration
@@ -43,6 +47,10 @@ CASES: Final = (
     Case(100, 200, 200_000, 10),
     Case(1024, 1, 5_000, 1),
 )
+
+
+LARGE: Final = (Case(64 * 1024, 1, 10_000, 200), Case(100_000, 1, 6_000, 50))
+"""As many under way as ``cluster_compare`` has, without a broker between."""
 
 
 async def write(ledger: LedgerWriter, case: Case) -> None:
@@ -78,15 +86,17 @@ async def read(ledger: LedgerReader, case: Case) -> None:
         position += len((await ledger.read(position, 10_000, READ_BYTES)).data)
 
 
-async def measure(servers: str, settings: BookKeeperSettings) -> None:
-    """Measure all cases, and print a line for each."""
+async def measure(
+    servers: str, settings: BookKeeperSettings, cases: Sequence[Case], times: int
+) -> None:
+    """Measure all cases, so many times, and print a line for each."""
     metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=servers))
     store = await BookKeeperLedgerStore.start(
         metadata,
         settings=settings,
         iteration=LoopIteration(asyncio.get_running_loop()),
     )
-    for case in CASES:
+    for case in [*cases] * times:
         ledger = await store.create()
         print(f"{case.size} B, runs of {case.run}, {case.under_way} under way")
         for name, work in (("written", write(ledger, case)), ("read", None)):
@@ -124,11 +134,18 @@ def with_tls(folder: Path) -> tuple[dict[str, object], BookKeeperSettings]:
 def main() -> None:
     """Start the servers and measure."""
     with tempfile.TemporaryDirectory() as name:
-        folder, theirs, ours = Path(name), {}, BookKeeperSettings()
+        folder, ours = Path(name), BookKeeperSettings()
+        theirs: dict[str, object] = {}
         if "--tls" in sys.argv[1:]:
             theirs, ours = with_tls(folder)
-        with BookKeeperCluster(folder, settings=theirs) as cluster:
-            asyncio.run(measure(cluster.zookeeper.address, ours))
+        large = "--large" in sys.argv[1:]
+        if large:
+            theirs |= SHIPPED
+        options = SHIPPED_JVM if large else SMALL_JVM
+        with BookKeeperCluster(folder, settings=theirs, options=options) as cluster:
+            servers, cases = cluster.zookeeper.address, LARGE if large else CASES
+            # The first times, the bookies' JVMs still compile themselves.
+            asyncio.run(measure(servers, ours, cases, 4 if large else 1))
 
 
 if __name__ == "__main__":

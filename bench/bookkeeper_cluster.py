@@ -37,7 +37,7 @@ _OPENED: Final = [
         for package in ("java.nio", "jdk.internal.misc")
     ),
 ]
-_JVM: Final = [
+SMALL_JVM: Final = [
     *("-Xms64m", "-Xmx192m", "-XX:MaxDirectMemorySize=192m", "-XX:+UseSerialGC"),
     "-XX:TieredStopAtLevel=1",
     *_OPENED,
@@ -119,7 +119,7 @@ class Java:
         main: str,
         *arguments: str,
         classes: Path | None = None,
-        options: Sequence[str] = _JVM,
+        options: Sequence[str] = SMALL_JVM,
     ) -> None:
         """``classes`` is a folder of jars, by default of the bookies' own. Raises Missing."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -301,7 +301,7 @@ class BookKeeperCluster:
         folder: Path,
         bookies: int = 3,
         settings: Mapping[str, object] = MappingProxyType({}),
-        options: Sequence[str] = _JVM,
+        options: Sequence[str] = SMALL_JVM,
     ) -> None:
         """``folder`` gets all their files, ``settings`` and ``options`` are those of all bookies.
 
@@ -333,7 +333,13 @@ class BookKeeperCluster:
 
     def shell(self, *arguments: str) -> str:
         """Run a command of BookKeeper's own shell; what it wrote. Raises CalledProcessError."""
-        command = ["java", *_JVM, "-cp", f"{jars()}/*", "org.apache.bookkeeper.bookie.BookieShell"]
+        command = [
+            "java",
+            *SMALL_JVM,
+            "-cp",
+            f"{jars()}/*",
+            "org.apache.bookkeeper.bookie.BookieShell",
+        ]
         done = subprocess.run(
             [*command, "-conf", str(self.bookies[0].conf), *arguments],
             capture_output=True,
@@ -345,7 +351,7 @@ class BookKeeperCluster:
 
     def run_java(self, source: Path, *arguments: str) -> str:
         """Run a Java program of one file with these classes; what it wrote. Raises as ``shell``."""
-        command = ["java", *_JVM, "-cp", f"{jars()}/*", str(source), *arguments]
+        command = ["java", *SMALL_JVM, "-cp", f"{jars()}/*", str(source), *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=STARTUP_TIMEOUT_S, check=True
         )

@@ -61,6 +61,28 @@ async def patient(server):
     await store.close()
 
 
+async def test_a_server_may_have_an_address_of_ipv6(server):
+    async def relay(reader, writer):
+        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", server.port)
+        await asyncio.gather(copied(reader, other_writer), copied(other_reader, writer))
+
+    async def copied(reader, writer):
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    try:
+        relays = await asyncio.start_server(relay, "::1", 0)
+    except OSError as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    port = relays.sockets[0].getsockname()[1]
+    store = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=f"[::1]:{port}/here"))
+    await store.put("/kept", b"1")
+    assert (await store.get("/kept")).value == b"1"
+    await store.close()
+    relays.close()
+
+
 async def test_a_session_that_expires_is_lost_and_another_begins(store, server):
     states, changed = States(store), asyncio.Queue()
     store.watch("/kept", changed.put_nowait)

@@ -12,7 +12,8 @@ from .setting import refusal_texts, setting
 
 _URL: Final = "metadataStoreUrl"
 _FORM: Final = "zk:host:2181,host:2181/path, the servers of one ZooKeeper ensemble"
-_SERVER: Final = re.compile(r"[^:]+(:\d+)?")
+_SERVER: Final = re.compile(r"([^:\[\]]+|\[[^\[\]]+\])(:\d+)?")
+"""A name or an address; those of IPv6 are in brackets."""
 
 
 @dataclass(frozen=True, slots=True)

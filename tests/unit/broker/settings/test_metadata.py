@@ -16,6 +16,7 @@ def refused(**settings):
         ("zk:one:2181,two:2181/path", "one:2181,two:2181/path"),
         ("one:2181,two:2182", "one:2181,two:2182"),
         ("zk:one", "one"),
+        ("zk:[::1]:2181,[fe80::2%eth0]/path", "[::1]:2181,[fe80::2%eth0]/path"),
         ("zk://one:2181/a/b/", "one:2181/a/b"),
         ("", ""),
     ],
@@ -24,7 +25,9 @@ def test_the_servers_of_a_url(url, servers):
     assert servers_of(url) == servers
 
 
-@pytest.mark.parametrize("url", ["rocksdb:/data", "etcd:http://one:2379", "memory:local", "zk:,x"])
+@pytest.mark.parametrize(
+    "url", ["rocksdb:/data", "etcd:http://one:2379", "memory:local", "zk:,x", "zk:::1:2181"]
+)
 def test_another_metadata_store_is_refused(url):
     with pytest.raises(InvalidValue, match="zk:host:2181"):
         servers_of(url)
