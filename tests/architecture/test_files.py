@@ -35,6 +35,8 @@ TESTED_ELSEWHERE = {
     "tools/initialize_cluster_metadata.py": "tests/cluster/test_broker_on_cluster.py",
     "broker/assemble/new_cluster.py": "tests/cluster/test_broker_on_cluster.py",
     "tools/doctor/cluster.py": "tests/cluster/test_broker_on_cluster.py, on a real cluster",
+    "broker/admin/heartbeat.py": "tests/cluster/test_brokers_shown.py",
+    "broker/admin/routes/cluster_brokers.py": "tests/cluster/test_brokers_shown.py",
     "broker/admin/routes/change_events.py": "tests/cluster/test_topic_policies.py",
     "broker/assemble/change_events.py": "tests/cluster/test_topic_policies.py",
     "broker/change_events/event_logs.py": "tests/cluster/test_topic_policies.py, with two brokers",

@@ -50,6 +50,19 @@ class BrokerPair:
             if unmoved:
                 self._loop.call_soon_threadsafe(self._moving.release)
 
+    def divide(self, namespace):
+        """Let each broker serve every second bundle of a namespace."""
+        self._run(self._divide(namespace))
+
+    async def _divide(self, namespace):
+        registries = self._pair.registries
+        for each in registries:
+            for bundle in each.ownership.bundles:
+                await each.unload_bundle(bundle)
+        policies = await registries[0]._resources.require_namespace(namespace)
+        for index, bundle in enumerate(policies.bundles.of(namespace)):
+            await registries[index % 2].ownership.acquire(bundle)
+
     def __enter__(self):
         self._thread.start()
         try:

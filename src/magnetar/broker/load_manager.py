@@ -45,6 +45,7 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.records import Json
+from magnetar.model.system_topics import heartbeat_broker
 from magnetar.rest.exchange import JSON, Request
 from magnetar.storage.metadata import paths
 
@@ -132,7 +133,9 @@ class LoadManager:
         ``leaves``: it is of this broker, and is to have another one, where there is one.
         """
         own, now = self._member.own, self._member.clock.now()
-        if not leaves and any(_within(bundle, each) for each in self._topics.ownership.bundles):
+        if (whose := heartbeat_broker(bundle.namespace)) is not None:
+            return await self._named(whose)
+        if not leaves and any(bundle.is_within(each) for each in self._topics.ownership.bundles):
             return own  # It is being split.
         brokers = {each.name: each for each in await self._brokers.all()}
         if not brokers:
@@ -150,6 +153,15 @@ class LoadManager:
             raise NotReady(f"No broker may serve {bundle}: see the isolation policies")
         self._placed[bundle] = (name, now, self._member.clock.wall_ms())
         return own if name == own.name else brokers[name]
+
+    async def _named(self, name: str) -> BrokerAddress:
+        """The broker whose heartbeat it is, and that alone serves it. Raises NotReady."""
+        broker = (
+            self._member.own if name == self._member.own.name else await self._brokers.get(name)
+        )
+        if broker is None:
+            raise NotReady(f"The broker {name}, whose heartbeat this is, does not run")
+        return broker
 
     async def look(self) -> None:
         """Look at this broker's load, and write it down where it has changed much."""
@@ -286,11 +298,17 @@ class LoadManager:
 
     async def _policies(self) -> Sequence[IsolationPolicy]:
         stored = await self._resources.objects.get(paths.isolation_policies(self._cluster)) or {}
-        return [_isolation(each) for each in stored.values()]
+        found = []
+        for name, each in stored.items():
+            try:
+                found.append(_isolation(each))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                log.warning("load.policy_not_read name=%s error=%r", name, error)
+        return found
 
     async def _domains(self) -> dict[str, str]:
         stored = await self._resources.objects.get(paths.failure_domains(self._cluster)) or {}
-        return {broker: name for name, each in stored.items() for broker in each["brokers"]}
+        return {broker: name for name, each in stored.items() for broker in each.get("brokers", ())}
 
     async def _related(
         self, namespace: NamespaceName, reports: Mapping[str, Report]
@@ -352,10 +370,6 @@ class LoadManager:
 def _load_of(sums: NamespaceSums) -> BundleLoad:
     traffic = Traffic(sums.messages_in, sums.bytes_in, sums.messages_out, sums.bytes_out)
     return BundleLoad(traffic, sums.topics, sums.producers, sums.consumers)
-
-
-def _within(part: Bundle, whole: Bundle) -> bool:
-    return part.namespace == whole.namespace and whole.low <= part.low and part.high <= whole.high
 
 
 def _isolation(stored: Json) -> IsolationPolicy:

@@ -1,11 +1,13 @@
 """The resource groups in the metadata store, and which of their limits hold now."""
 
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import NotFound, Refused
 from magnetar.model.policy_values import ResourceGroup
+from magnetar.model.records import Json
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
@@ -14,6 +16,22 @@ from magnetar.tasks import Tasks
 from .resources import Resources
 
 NO_GROUP: Final = "ResourceGroup does not exist"
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredGroup:
+    """The record of a group."""
+
+    group: ResourceGroup
+    stored: Json
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        return cls(ResourceGroup.from_json(value), value)
+
+    def to_json(self) -> Json:
+        """The JSON that was read, with the changes since; unknown keys stay."""
+        return {**self.stored, **self.group.to_json()}
 
 
 class ResourceGroups:
@@ -35,7 +53,8 @@ class ResourceGroups:
         return await self._records.children(paths.RESOURCE_GROUPS)
 
     async def get(self, name: str) -> ResourceGroup | None:
-        return await self._records.get(paths.resource_group(name), ResourceGroup.from_json)
+        found = await self._records.get(paths.resource_group(name), _StoredGroup.from_json)
+        return None if found is None else found.group
 
     async def require(self, name: str) -> ResourceGroup:
         """A group that must exist. Raises NotFound."""
@@ -48,9 +67,11 @@ class ResourceGroups:
         """Create a group, or change the limits that are given."""
         path = paths.resource_group(name)
         while not await self._records.change(
-            path, ResourceGroup.from_json, lambda stored: stored.changed_by(group)
+            path,
+            _StoredGroup.from_json,
+            lambda stored: replace(stored, group=stored.group.changed_by(group)),
         ):
-            if await self._records.create(path, group):
+            if await self._records.create(path, _StoredGroup(group, {})):
                 return
 
     async def delete(self, name: str) -> None:

@@ -46,6 +46,12 @@ class Bundle(NamedTuple):
     def holds_hash(self, number: int) -> bool:
         return self.low <= number < self.high or number == self.high == RING_END
 
+    def is_within(self, whole: "Bundle") -> bool:
+        """Whether it is a part of another bundle, or that."""
+        return (
+            self.namespace == whole.namespace and whole.low <= self.low and self.high <= whole.high
+        )
+
     def split_at(self, boundaries: Iterable[int]) -> "list[Bundle]":
         """Split the bundle at these hashes; those outside it are left out."""
         inside = sorted({each for each in boundaries if self.low < each < self.high})

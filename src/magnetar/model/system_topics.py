@@ -36,6 +36,17 @@ def is_change_events(topic: TopicName) -> bool:
     )
 
 
+def heartbeat(broker: str) -> TopicName:
+    """The topic by which a broker sees whether it serves topics."""
+    return TopicName(PERSISTENT, SYSTEM_NAMESPACE.tenant, broker, "healthcheck")
+
+
+def heartbeat_broker(namespace: NamespaceName) -> str | None:
+    """The broker, as ``host:port``, that alone serves a namespace, for its heartbeat is there."""
+    mine = namespace.tenant == SYSTEM_NAMESPACE.tenant and ":" in namespace.local
+    return namespace.local if mine else None
+
+
 def transaction_log(coordinator: int) -> TopicName:
     """Where a coordinator keeps what it must not forget."""
     return TopicName.parse(f"persistent://{SYSTEM_NAMESPACE}/{_TRANSACTION_LOG}{coordinator}")

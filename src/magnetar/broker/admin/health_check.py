@@ -1,4 +1,4 @@
-"""Whether the broker is well: metadata is read, and the log takes a record durably."""
+"""Whether the broker is well: metadata is read, the log takes a record, a topic a message."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,11 +20,14 @@ class HealthCheck:
         resources: Resources,
         check_log: Callable[[], Awaitable[None]],
         remedy: str = "look at the disk of dataDirectory",
+        *,
+        beat: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """``remedy`` helps where they do not answer."""
+        """``remedy`` helps where they do not answer. ``beat`` sends a message through a topic."""
         self.last: bool | None = None  # What the last check found; None before the first.
         self._resources = resources
         self._check_log = check_log
+        self._beat = beat
         self._remedy = remedy
         self._tasks = Tasks("health")
         self._running: asyncio.Task[MagnetarError | None] | None = None
@@ -43,6 +46,8 @@ class HealthCheck:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._resources.clusters()
                 await self._check_log()
+                if self._beat is not None:
+                    await self._beat()
             well = True
         except TimeoutError:
             return StorageError(

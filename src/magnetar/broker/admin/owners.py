@@ -5,6 +5,7 @@
     OfPartitions   as OfTopic; of a partitioned topic, each partition's owner is asked the same
                    about the partition, and what they answer is put together
     ByPartitions   each partition's owner is asked by another route, and the handler puts together
+    OfPartitionsMoving  as OfPartitions; of a topic on its way to another broker that is said
     OfOneBroker    the one broker that serves all partitions; refused where there are several
     OfBundle       its owner: the handler is given the bundle; elsewhere it is a 307
     OfBundles      each owner of a namespace's bundles is asked the same about the bundle
@@ -18,8 +19,9 @@ changes meanwhile, the next one is looked up.
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote, unquote
@@ -32,7 +34,8 @@ from magnetar.broker.peers import MISDIRECTED, PASSED_ON, Peers
 from magnetar.broker.resources import Resources
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed, NotFound, NotOwner
-from magnetar.model.bundles import Bundle
+from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import Bundle, Bundles
 from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
 from magnetar.rest import arguments, errors
 from magnetar.rest.errors import Rejection
@@ -40,6 +43,13 @@ from magnetar.rest.exchange import JSON, Reply, Request, done, shown
 from magnetar.rest.router import Handler, Route, Router
 from magnetar.turns import batches, in_turns
 
+ANSWER_HERE: Final = "X-Magnetar-Answer-Here"
+"""The header of who cannot be sent to another broker, as a page in a browser, which may ask only
+the one that it came from: the other one is asked for it."""
+LARGEST: Final = "LARGEST"
+HOT: Final = "HOT"
+"""In place of a bundle's range: that of most topics, or of most traffic by the load reports."""
+EVENTS: Final = "text/event-stream"
 LOOKUPS_MAX: Final = 5
 """How often the owner of what moves is looked up for one request."""
 AGAIN_S: Final = 0.1
@@ -95,7 +105,12 @@ class Owners:
             except NotOwner as error:
                 if PASSED_ON in request.headers:
                     raise Rejection(MISDIRECTED, str(error)) from None
-                if error.web_url or error.web_url_tls or not left:
+                where, here = error.web_url or error.web_url_tls, _asks_here(request)
+                if where and here:
+                    reply = await self.ask_at(where, request)
+                    if reply is not None and reply.status != MISDIRECTED:
+                        return reply
+                if (where and not here) or not left:
                     raise
             await self._clock.sleep(AGAIN_S)
         raise AssertionError("the last look has returned or raised")
@@ -126,6 +141,39 @@ class Owners:
                 return errors.answer(error)
         assert reply is not None, "it was asked for"
         return replace(reply, status=503)
+
+    async def most_of(self, namespace: NamespaceName, bundles: Bundles, what: str) -> Bundle:
+        """The bundle of a namespace with most topics, or with most traffic. Raises NotFound."""
+        found: Counter[Bundle] = Counter()
+        if what == LARGEST:
+            for name in await self.resources.topics(namespace, PERSISTENT):
+                found[bundles.bundle_of(name)] += 1
+        else:
+            report = Request("GET", "/admin/v2/broker-stats/load-report")
+            for broker in await self.brokers.all():
+                reply = await self.ask_broker(broker, report)
+                stats = json.loads(reply.body)["lastStats"] if reply.status == 200 else {}
+                for each in bundles.of(namespace):
+                    its = stats.get(str(each), {})
+                    traffic = its.get("msgThroughputIn", 0) + its.get("msgThroughputOut", 0)
+                    if traffic:
+                        found[each] += int(traffic)
+        if not found:
+            raise NotFound(f"Namespace {namespace} has no bundle with topics that are in use")
+        return max(found, key=found.__getitem__)
+
+    async def ask_broker(self, broker: BrokerAddress, request: Request) -> Reply:
+        """The answer of a broker about itself. Raises NotReady, and what its handler raises."""
+        if broker == self.brokers.own:
+            return await self.router.call(await self.router.find(request), request)
+        return await self._peers.ask(broker, request)
+
+    async def ask_at(self, web_url: str, request: Request) -> Reply | None:
+        """The answer of the broker with this address; None where there is none."""
+        for broker in await self.brokers.all():
+            if web_url and web_url in (broker.web_url, broker.web_url_tls):
+                return await self._peers.ask(broker, request)
+        return None
 
     async def ask_all(
         self,
@@ -165,6 +213,11 @@ class Owners:
         )
         names = sorted(name for reply in granted(answers) for name in json.loads(reply.body))
         return list(map(TopicName.parse, names))
+
+
+def _asks_here(request: Request) -> bool:
+    """Whether this broker shall ask the one that has the answer; what does not end is no answer."""
+    return ANSWER_HERE in request.headers and request.accept != EVENTS
 
 
 def path_of(name: TopicName) -> str:
@@ -310,6 +363,30 @@ class OfPartitions:
 
 
 @dataclass(frozen=True, slots=True)
+class OfPartitionsMoving(OfPartitions):
+    """As OfPartitions; while the bundle of a topic is on its way ``moving`` answers instead.
+
+    It is given what happens to the bundle, and what helps.
+    """
+
+    moving: Callable[[Request, str, str], Reply] = field(kw_only=True)
+
+    async def answer(self, owners: Owners, request: Request, handler: Handler) -> Reply:
+        name = arguments.topic(request)
+        if not await owners.resources.partitions(name):
+            bundle = await owners.resources.bundle(name)
+            own, to = owners.ownership.own.name, await owners.ownership.handed_to(bundle)
+            next_one = "the broker that is asked for it next" if to is None else to.name
+            if owners.ownership.gives_up(bundle):
+                said = f"The broker {own} unloads the bundle {bundle}; then {next_one} serves it"
+                return self.moving(request, said, f"look at the log of {own} if it lasts")
+            if to is not None and await owners.ownership.owner(bundle) is None:
+                said = f"Nobody serves the bundle {bundle}, which waits for the broker {to.name}"
+                return self.moving(request, said, f"does {to.name} run? after 10 s any takes it")
+        return await OfPartitions.answer(self, owners, request, handler)
+
+
+@dataclass(frozen=True, slots=True)
 class ByPartitions:
     """A partitioned topic whose partitions are asked by another of their routes.
 
@@ -342,8 +419,12 @@ class OfBundle:
         if self.check is not None:
             self.check(request)
         namespace = arguments.namespace(request)
-        record = await owners.resources.require_namespace(namespace)
-        bundle = record.bundles.named(request.segments["bundle"], namespace)
+        bundles = (await owners.resources.require_namespace(namespace)).bundles
+        named = request.segments["bundle"]
+        if named in (LARGEST, HOT):
+            bundle = await owners.most_of(namespace, bundles, named)
+        else:
+            bundle = bundles.named(named, namespace)
         owner = await owners.ownership.owner(bundle)
         if owner is None and not self.unserved:
             raise Rejection(412, f"Failed to find ownership for ServiceUnit:{bundle}")

@@ -1,5 +1,6 @@
 """What the handlers of each family of routes are given; a file of routes says of which it is."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -125,6 +126,8 @@ class BrokerServices:
     ledgers: str  # Their folder, or their root in the metadata store of a cluster.
     of_topics: TopicServices
     authorization: RouteAuthorization | None
+    leave: Callable[[], Awaitable[None]]
+    """Hand what the broker serves to the others, of which it is none any more."""
     events: Events = field(init=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +161,7 @@ class FunctionServices:
     """Functions, which a worker beside the broker knows."""
 
     functions: "FunctionsWorkerProcess | None"  # None: functions are off.
+    owners: Owners
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """The services of the admin API's families of routes, made of a broker's."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +25,24 @@ if TYPE_CHECKING:  # It imports an HTTP client.
     from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
 
 
+async def nothing_to_leave() -> None:
+    """A broker that is alone keeps what it serves."""
+
+
 def admin_services(
     services: Services,
     config: Config,
     clock: Clock,
     authorization: RouteAuthorization | None = None,
     functions: "FunctionsWorkerProcess | None" = None,
+    *,
+    beat: Callable[[], Awaitable[None]] | None = None,
+    leave: Callable[[], Awaitable[None]] = nothing_to_leave,
 ) -> families.AdminServices:
-    """All families; each part has one name in all that are given it."""
+    """All families; each part has one name in all that are given it.
+
+    ``beat`` sends a message through a topic. ``leave`` hands what is served to the others.
+    """
     resources, registry = services.resources, services.topics
     owners = Owners(
         resources,
@@ -56,7 +67,13 @@ def admin_services(
             owners, services.schema_registry, policies=services.policies, permissions=permissions
         ),
         "functions": functions,
-        "health_check": HealthCheck(resources, services.health.check_log, *remedy),
+        "leave": leave,
+        "health_check": HealthCheck(
+            resources,
+            services.health.check_log,
+            *remedy,
+            beat=beat,
+        ),
         "message_size_max": config.connections.message_size_max,
         "messages": MessageWork(),
         "metrics": config.metrics,

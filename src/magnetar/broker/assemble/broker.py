@@ -5,7 +5,7 @@ What is opened first is closed last. A broker that cannot be opened leaves nothi
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Final
@@ -114,6 +114,7 @@ async def running_broker(
                 authorization=None if authorization is None else RouteAuthorization(authorization),
                 traces=traces,
                 audit=audit,
+                alone=not stores.load_balanced,
             )
         await broker.start()
         _keep_replicating(context, services)
@@ -157,6 +158,13 @@ def _keep_replicating(context: BuildContext, services: Services) -> None:
     context.tasks.spawn("replicated topics", replicated.run())
 
 
+def _heartbeat(services: Services, clock: Clock) -> Callable[[], Awaitable[None]]:
+    """What sends a message through the topic that a broker of a cluster has for itself."""
+    from magnetar.broker.admin.heartbeat import Heartbeat  # noqa: PLC0415 - who is alone has none
+
+    return Heartbeat(services.address.name, services.topics, clock).beat
+
+
 def _balance_load(config: Config, services: Services) -> None:
     """Share the load with the other brokers."""
     from magnetar.broker.cluster.load import report_json  # noqa: PLC0415 - who is alone
@@ -190,6 +198,7 @@ async def _serve_admin(
     authorization: RouteAuthorization | None,
     traces: TraceParts,
     audit: AuditLog | None,
+    alone: bool,
 ) -> None:
     """Serve the admin REST API, and functions where there are any, until the stack is closed."""
     server, functions = context.config.server, None
@@ -198,7 +207,15 @@ async def _serve_admin(
             warn_if_open(server.bind_address, "bindAddress")
         functions = await functions_worker(context, services)
     admin = await start_admin(
-        admin_services(services, context.config, context.clock, authorization, functions),
+        admin_services(
+            services,
+            context.config,
+            context.clock,
+            authorization,
+            functions,
+            beat=None if alone else _heartbeat(services, context.clock),
+            leave=partial(_leave, services),
+        ),
         listeners.web,
         connections_max=context.config.connections.admin_connections_max,
         connections_per_ip_max=context.config.connections.admin_connections_per_ip_max,

@@ -28,6 +28,7 @@ from magnetar.errors import MagnetarError, NotOwner, VersionMismatch
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
+from magnetar.model.system_topics import heartbeat_broker
 from magnetar.storage.metadata import paths
 
 from .membership import Membership
@@ -53,6 +54,16 @@ class State(Enum):
     OWNED = auto()
     UNLOADING = auto()  # Its topics are being closed; then its lease is released.
     LOST = auto()  # Its lease is gone, and its topics are being forgotten.
+
+
+class Why(Enum):
+    """Why a broker serves a bundle, in the words that an administrator reads."""
+
+    ASKED = "it was asked for it while no broker served it"
+    PLACED = "no broker served it, and it had least to do by the reports"
+    NAMED = "a note named it: it was chosen, or the bundle was handed to it"
+    HEARTBEAT = "it has a topic of this broker alone, by which its health is checked"
+    SPLIT = "it served the bundle that this one was split from"
 
 
 class Event(Enum):
@@ -89,6 +100,7 @@ class Ownership:
         self.own = member.own
         self._member = member
         self._states: dict[Bundle, State] = {}  # Those that are not free.
+        self._taken: dict[Bundle, tuple[Why, int]] = {}  # Of those that are owned: why, and when.
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
         self._successors: Iterator[BrokerAddress] | None = None
@@ -133,6 +145,24 @@ class Ownership:
         owned = (each for each, state in self._states.items() if state is State.OWNED)
         return sorted(owned, key=str)
 
+    @property
+    def leaving(self) -> bool:
+        """Whether this broker acquires nothing more."""
+        return self._successors is not None
+
+    def states(self) -> dict[Bundle, State]:
+        """The bundles that are served here, or about to be, or about to be no more."""
+        return dict(self._states)
+
+    def reason(self, bundle: Bundle) -> tuple[Why, int] | None:
+        """Why a bundle is served here, and since when in milliseconds; None: it is not."""
+        return self._taken.get(bundle)
+
+    async def handed_to(self, bundle: Bundle) -> BrokerAddress | None:
+        """The broker that a bundle is handed to; None where it is handed to none that runs."""
+        to = await self._member.broker_at(paths.transfer(bundle))
+        return None if to in self._member.gone else to
+
     def owns(self, bundle: Bundle) -> bool:
         """Whether a bundle is served here, and is not being unloaded."""
         return self._states.get(bundle) is State.OWNED
@@ -175,7 +205,7 @@ class Ownership:
         if self.owns(bundle):
             return
         coming = self._states.get(bundle) is State.ACQUIRING
-        coming = coming or await self._next_owner(bundle) == self.own
+        coming = coming or await self.handed_to(bundle) == self.own
         if coming and await self.acquire(bundle) is self.own:
             return
         raise NotOwner(
@@ -225,18 +255,27 @@ class Ownership:
 
     async def _acquire(self, bundle: Bundle) -> BrokerAddress:
         self._on(bundle, Event.ASKED)
-        owner = None
+        owner, why = None, Why.NAMED
         try:
-            to = await self._next_owner(bundle)
+            to = await self.handed_to(bundle)
             if to is None and self._successors is not None:
                 to = next(self._successors)
                 await self._hand_over(bundle, to)
             elif to is None and self._place is not None:
+                why = Why.PLACED
                 to = await self._placed(bundle, self._place)
+            elif to is None:
+                why = Why.ASKED
             if to is None:
                 owner = await self._take(bundle)
             else:
                 owner = await self._take_over(bundle) if to == self.own else to
+            if owner is self.own:
+                if heartbeat_broker(bundle.namespace) is not None:
+                    why = Why.HEARTBEAT
+                elif any(bundle.is_within(each) for each in self.bundles):
+                    why = Why.SPLIT
+                self._taken[bundle] = why, self._member.clock.wall_ms()
         finally:
             # The session may have been lost since the lease was taken, or before all was done.
             taken = owner is self.own and paths.bundle_owner(bundle) in self._leases.held
@@ -278,7 +317,7 @@ class Ownership:
         try:
             async with asyncio.timeout(TRANSFER_S_MAX):
                 while (owner := await self._take(bundle)) is not self.own:
-                    if await self._next_owner(bundle) != self.own:
+                    if await self.handed_to(bundle) != self.own:
                         return owner
                     await changed.wait()
                     changed.clear()
@@ -333,11 +372,6 @@ class Ownership:
             if record is not None and self.owns(bundle):
                 await self._member.metadata.delete(note, expected_version=record.version)
 
-    async def _next_owner(self, bundle: Bundle) -> BrokerAddress | None:
-        """The broker that a bundle is handed to; None where it is handed to none that runs."""
-        to = await self._member.broker_at(paths.transfer(bundle))
-        return None if to in self._member.gone else to
-
     def _lost(self, path: str) -> None:
         bundle = paths.bundle_owned_at(path)
         log.warning("bundle.lost bundle=%s reason=its lease ended", bundle)
@@ -364,6 +398,7 @@ class Ownership:
         state = TRANSITIONS[self._states.get(bundle, State.FREE), event]
         if state is State.FREE:
             del self._states[bundle]
+            self._taken.pop(bundle, None)
         else:
             self._states[bundle] = state
 

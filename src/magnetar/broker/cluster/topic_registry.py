@@ -40,6 +40,7 @@ from magnetar.model.bundles import Bundle
 from magnetar.model.counts import OperationCounts
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
+from magnetar.model.system_topics import heartbeat_broker
 from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.record_log import RecordLog
@@ -189,7 +190,8 @@ class TopicRegistry:
         """Hand the bundles to other brokers, one after the other; the rest is served meanwhile."""
         self.ownership.leave_to(others)
         for bundle, to in zip(self.ownership.bundles, cycle(others), strict=False):
-            await self.unload_bundle(bundle, to)
+            own = heartbeat_broker(bundle.namespace) is not None  # Of use to no other.
+            await self.unload_bundle(bundle, None if own else to)
 
     async def split_bundle(
         self, bundle: Bundle, parts: Sequence[Bundle], stored: Callable[[], Awaitable[None]]
@@ -357,6 +359,14 @@ class TopicRegistry:
         if self.served_along is not None:
             self.served_along.lose(bundle)
         return self._close_bundle(bundle)
+
+    def by_bundle(self) -> dict[Bundle, list[Topic]]:
+        """The topics that are open, by their bundles."""
+        found: dict[Bundle, list[Topic]] = {}
+        for name, bundle in self._bundles.items():
+            if (topic := self.loaded.get(name)) is not None:
+                found.setdefault(bundle, []).append(topic)
+        return found
 
     def _loaded_in(self, bundle: Bundle) -> list[TopicName]:
         return [name for name, its in self._bundles.items() if its == bundle]

@@ -1,17 +1,20 @@
 """Brokers: their list, the health of this one, and its settings, some of which can be changed."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBroker
+from magnetar.broker.admin.routes.isolation_policies import assigned
 from magnetar.broker.admin.services import BrokerServices
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.errors import MagnetarError, NotAllowed, NotFound
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown, text
 from magnetar.rest.router import ANY, Query, Route, not_found, reads
+from magnetar.storage.metadata import paths
 from magnetar.turns import in_turns
 
 _OWNED: Final = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
@@ -33,8 +36,15 @@ async def names_in(admin: BrokerServices, request: Request) -> Reply:
 
 
 async def owned(admin: BrokerServices, _request: Request) -> Reply:
-    """The bundles that a broker serves."""
-    return shown(dict.fromkeys(map(str, admin.owners.ownership.bundles), _OWNED))
+    """The bundles that a broker serves, and whether an isolation policy says that it shall."""
+    where = paths.isolation_policies(admin.cluster)
+    policies = await admin.resources.objects.get(where) or {}
+    return shown(
+        {
+            str(bundle): _OWNED | assigned(policies, str(bundle.namespace), admin.address.name)
+            for bundle in admin.owners.ownership.bundles
+        }
+    )
 
 
 async def storage(admin: BrokerServices, _: Request) -> Reply:
@@ -54,11 +64,19 @@ async def leader(admin: BrokerServices, _: Request) -> Reply:
     return shown({"serviceUrl": found.web_url, "brokerId": found.name})
 
 
-@reads(Query("topicVersion"))
+@reads(Query("topicVersion"), Query("brokerId"))
 async def health(admin: BrokerServices, request: Request) -> Reply:
+    """Of this broker, or of one that is named; a broker has one heartbeat topic, of V2."""
     version = request.query.get("topicVersion", "V2")
     if version not in ("V1", "V2"):
         raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
+    named = request.query.get("brokerId", admin.address.name)
+    if named != admin.address.name:
+        broker = await admin.owners.brokers.get(named)
+        if broker is None:
+            raise NotFound(f"Broker id '{named}' not found in available brokers.")
+        asked = replace(request, path=request.path, segments={}, headers={})
+        return await admin.owners.ask_broker(broker, asked)
     try:
         await admin.health_check.check()
     except MagnetarError as error:

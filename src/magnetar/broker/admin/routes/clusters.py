@@ -178,7 +178,7 @@ async def set_domain(admin: RecordServices, request: Request) -> Reply:
 
     def changed(stored: Json) -> Json:
         for other, domain in stored.items():
-            both = [broker for broker in brokers if broker in domain["brokers"]]
+            both = [broker for broker in brokers if broker in domain.get("brokers", ())]
             if other != name and both:
                 raise Rejection(409, f"[{', '.join(both)}] already exists in {other}")
         return {**stored, name: {"brokers": brokers}}

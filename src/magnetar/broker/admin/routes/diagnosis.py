@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from magnetar.auth.access import Access
-from magnetar.broker.admin.owners import Answers, OfPartitions, OfTopic, by_name
+from magnetar.broker.admin.owners import Answers, OfPartitionsMoving, OfTopic, by_name
 from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_key
 from magnetar.broker.admin.routes.subscriptions import found_in
 from magnetar.broker.admin.services import TopicServices
@@ -56,6 +56,20 @@ def _worst_first(request: Request, answers: Answers) -> Reply:
     found.sort(key=lambda each: _SEVERITIES.index(each["severity"]))
     worst = {key: found[0][key] for key in ("severity", "summary")}
     return shown({"topic": str(asked), "subscription": name, **worst, "partitions": found})
+
+
+def _moving(request: Request, text: str, remedy: str) -> Reply:
+    finding = Finding("bundle-moves", Severity.WARNING, text, remedy)
+    return shown(
+        {
+            "topic": str(arguments.topic(request)),
+            "subscription": arguments.subscription(request),
+            "severity": finding.severity.value,
+            "summary": text,
+            "msgBacklog": None,
+            "findings": [_finding_json(finding)],
+        }
+    )
 
 
 async def cursor(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
@@ -170,7 +184,7 @@ ROUTES: Final = (
             f"/admin/v2/{domain}/{_SUBSCRIPTION}/diagnosis",
             diagnosis,
             Access.CONSUME,
-            OfPartitions(_worst_first),
+            OfPartitionsMoving(_worst_first, moving=_moving),
         )
         for domain in ("persistent", "non-persistent")
     ),

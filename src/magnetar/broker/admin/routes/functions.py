@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from magnetar.auth.access import Access
+from magnetar.broker.admin.owners import ANSWER_HERE
 from magnetar.broker.admin.services import FunctionServices
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request
@@ -21,7 +23,12 @@ async def ask_worker(admin: FunctionServices, request: Request) -> Reply:
             "Pulsar Function Worker is not enabled, probably functionsWorkerEnabled is set to "
             "false",
         )
-    return await admin.functions.answer(request)
+    reply = await admin.functions.answer(request)
+    if reply.status == 307 and ANSWER_HERE in request.headers:
+        where = urlsplit(reply.headers["Location"])
+        there = await admin.owners.ask_at(f"{where.scheme}://{where.netloc}", request)
+        return reply if there is None else there
+    return reply
 
 
 async def no_connectors(admin: FunctionServices, request: Request) -> Reply:

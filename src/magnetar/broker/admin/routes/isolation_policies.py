@@ -71,6 +71,16 @@ async def broker(admin: RecordServices, request: Request) -> Reply:
     return shown(found or {"brokerName": asked, "primary": False})
 
 
+def assigned(policies: Json, namespace: str, broker: str) -> Json:
+    """How a policy, if any is about a namespace, has a broker serve it, in Pulsar's words."""
+    for policy in policies.values():
+        if any(_pattern(each).fullmatch(namespace) for each in policy.get("namespaces", ())):
+            primary = any(_pattern(each).fullmatch(broker) for each in policy.get("primary", ()))
+            kind = "primary" if primary else "secondary"
+            return {"broker_assignment": kind, "is_controlled": True}
+    return {}
+
+
 def _of_broker(policies: Json, name: str) -> Json | None:
     for policy_name, policy in policies.items():
         for key in ("primary", "secondary"):

@@ -13,7 +13,8 @@ class ApiError extends Error {
 const JSON_TYPE = "application/json";
 
 export async function send(method, path, { body, signal, headers = {}, accept = JSON_TYPE } = {}) {
-  const sent = { Accept: accept, ...credentials(), ...headers };
+  // A page may ask only the broker that it came from: that one asks whichever has the answer.
+  const sent = { Accept: accept, "X-Magnetar-Answer-Here": "true", ...credentials(), ...headers };
   if (method !== "GET" && !sent["Content-Type"]) sent["Content-Type"] = JSON_TYPE;
   let response;
   try {

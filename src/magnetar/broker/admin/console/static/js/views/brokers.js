@@ -9,6 +9,7 @@ import { ask, confirm } from "../ui/dialog.js";
 import { field, search, text } from "../ui/forms.js";
 import { badge, button, card, facts, head, notice, tabs } from "../ui/parts.js";
 import { table } from "../ui/table.js";
+import { carried } from "./carried.js";
 import { storesTab } from "./stores.js";
 
 const TABS = [["", "Brokers"], ["stores", "Stores"], ["transactions", "Transactions"], ["dynamic", "Dynamic configuration"], ["configuration", "All settings"]];
@@ -32,12 +33,14 @@ const said = async (path, signal) => {
   }
 };
 
-async function brokers({ signal }) {
+async function brokers(screen, rights) {
+  const { signal } = screen;
   const [names, leader, health, ready, version, clusters, internal] = await Promise.all([
     get("brokers", { signal }).catch((error) => { if (error.status === 403) return []; throw error; }),
     find("brokers/leaderBroker", { signal }), said("brokers/health", signal), said("brokers/ready", signal), said("brokers/version", signal),
     find("clusters", { signal }), find("brokers/internal-configuration", { signal }),
   ]);
+  const cards = await carried(screen, rights, (name) => said(`brokers/health?brokerId=${enc(name)}`, signal));
   const state = (text) => text ? badge(text, text === "ok" ? "good" : "bad", { dot: true }) : "only superusers are told";
   const list = table("Brokers", {
     key: (row) => row,
@@ -59,7 +62,7 @@ async function brokers({ signal }) {
     ],
   });
   all.update(infos);
-  return h("div", { class: "stack" }, card("Brokers", {}, list.element), infos.length > 0 && card("Clusters", {}, all.element),
+  return h("div", { class: "stack" }, ...(cards ?? [card("Brokers", {}, list.element)]), infos.length > 0 && card("Clusters", {}, all.element),
     internal && card("Where metadata is", {}, h("div", { class: "body" }, facts(Object.entries(internal)))));
 }
 
