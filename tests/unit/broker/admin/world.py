@@ -26,6 +26,7 @@ from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
 from magnetar.broker.peers import Peers
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.remote_clusters import RemoteClusters
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
@@ -209,8 +210,20 @@ async def open_world(settings=None, clock=None):
         )
         stack.push_async_callback(registry.close)
         config = Config(policies=settings, storage=StorageSettings(in_memory=True))
+        remote = RemoteClusters(
+            "standalone",
+            resources,
+            schemas,
+            metadata=metadata,
+            settings=config.replication,
+            client={},
+            tls=False,
+            clock=clock,
+        )
+        stack.push_async_callback(remote.close)
         services = Services(
             address=address,
+            clusters=remote.topics,
             health=BrokerHealth(rates_clock),
             resources=resources,
             policies=policies,
