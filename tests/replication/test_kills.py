@@ -55,13 +55,15 @@ async def trouble(processes, told, random):
 
 
 async def received(client, count):
-    """By producer, the numbers that a subscription has, as far as there are more than enough."""
-    got = {}
+    """By producer, the numbers that come until there are so many different ones."""
+    got, different = {}, set()
     async with await client.subscribe(TOPIC, "all") as consumer:
-        while sum(map(len, map(set, got.values()))) < count:
+        while len(different) < count:
             message = await consumer.receive(60)
-            got.setdefault(message.producer_name, []).append(int(message.data))
-            await consumer.acknowledge(message)
+            number = int(message.data)
+            got.setdefault(message.producer_name, []).append(number)
+            different.add((message.producer_name, number))
+            consumer.acknowledge_cumulative(message)
     return got
 
 
