@@ -31,7 +31,6 @@ TESTED_ELSEWHERE = {
     "broker/topics/features/topic_replication.py": "tests/replication",
     "broker/topics/publishing/replicator_producer.py": "tests/replication",
     "broker/topics/remote_topic.py": "a contract; tests/replication",
-    "inner/plain/replicas.py": "tests/unit/message/test_replicas.py",
     "tools/initialize_cluster_metadata.py": "tests/cluster/test_broker_on_cluster.py",
     "broker/assemble/new_cluster.py": "tests/cluster/test_broker_on_cluster.py",
     "tools/doctor/cluster.py": "tests/cluster/test_broker_on_cluster.py, on a real cluster",

@@ -59,6 +59,15 @@ def mutated(draw, whole):
     return data
 
 
+@given(st.tuples(NUMBERS, st.integers(0, 2**63)), lists_of_bytes, st.data())
+def test_send_frames(ids, data, draw):
+    count = len(data)
+    numbers = st.lists(st.integers(0, 2**32 - 1), min_size=count, max_size=count)
+    same("send_frames", *ids, data, draw.draw(numbers), draw.draw(numbers))
+    large = [each + bytes(draw.draw(st.sampled_from([0, 5000]))) for each in data]
+    same("send_frames", *ids, large, draw.draw(numbers), draw.draw(numbers))
+
+
 @settings(max_examples=EXAMPLES)
 @given(
     st.lists(mutated(ENTRIES) | st.binary(max_size=60), min_size=4),

@@ -246,20 +246,20 @@ class RemoteProducer:
     def send(self, run: SendRun) -> None:
         if self._connection is None:
             return
-        unusual = run.traits.unusual
-        for index, (entry, checksum, messages) in enumerate(
-            zip(run.data, run.checksums, run.message_counts, strict=True)
-        ):
-            seen = unusual.get(index) if unusual else None
+        first, self._sequence = self._sequence, self._sequence + len(run)
+        if not run.traits.unusual:
+            self._connection.write_pieces(requests.sends(self._id, first, run))
+            return
+        for index, entry in enumerate(run.data):
+            seen = run.traits.unusual.get(index)
             pieces = requests.send(
                 self._id,
-                self._sequence,
+                first + index,
                 entry,
-                checksum,
-                num_messages=messages,
+                run.checksums[index],
+                num_messages=run.message_counts[index],
                 is_chunk=seen is not None and seen.chunk is not None,
             )
-            self._sequence += 1
             self._connection.write_pieces(pieces)
 
     def schema_version(self, version: bytes) -> bytes | None:

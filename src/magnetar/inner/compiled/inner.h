@@ -287,6 +287,7 @@ PyObject *inner_cut_records(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_rows(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_pack_rows(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_replicas(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_send_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_share_rows(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

@@ -31,6 +31,7 @@ static PyMethodDef functions[] = {
     LOOP(cut_rows),
     LOOP(pack_rows),
     LOOP(share_rows),
+    LOOP(send_frames),
     LOOP(replicas),
     {NULL, NULL, 0, NULL},
 };

@@ -12,6 +12,7 @@ from .receipts import send_receipts
 from .records import cut_records, encode_block
 from .replicas import replicas
 from .rows import cut_rows, pack_rows, share_rows
+from .send_frames import send_frames
 from .sends import cut_sends
 from .traits import look_into
 
@@ -32,6 +33,7 @@ __all__ = [
     "pack",
     "pack_rows",
     "replicas",
+    "send_frames",
     "send_receipts",
     "share_rows",
     "unpack",

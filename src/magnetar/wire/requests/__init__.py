@@ -21,7 +21,7 @@ from .lookup import (
     watch_topic_list,
     watch_topic_list_close,
 )
-from .produce import close_producer, producer, send
+from .produce import close_producer, producer, send, sends
 from .schema import get_or_create_schema, get_schema
 from .transaction import (
     add_partitions,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from struct import Struct
 
 from magnetar import inner
+from magnetar.message.send_run import SendRun
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.schemas import SchemaInfo
 from magnetar.model.txn_id import TxnId
@@ -82,6 +83,11 @@ def send(
     command = b"\x08\x06\x32%c%b" % (len(send), send)
     sizes = _SIZES(10 + len(command) + len(entry), len(command))
     return [b"%b%b\x0e\x01%b" % (sizes, command, checksum.to_bytes(4)), entry]
+
+
+def sends(producer_id: int, sequence_id: int, run: SendRun) -> list[bytes]:
+    """One SEND for each entry of a run, with ids from this one on, as pieces to be written."""
+    return inner.send_frames(producer_id, sequence_id, run.data, run.checksums, run.message_counts)
 
 
 def close_producer(producer_id: int, request_id: int) -> bytes:
