@@ -49,6 +49,8 @@ TESTED_ELSEWHERE = {
     "proxy/splice.py": "tests/proxy",
     "proxy/upstream.py": "tests/proxy",
     "proxy/web.py": "tests/proxy/test_passing_on.py",
+    "tools/processes.py": "tests/processes",
+    "storage/ledger/many_logs/server.py": "many_logs/test_store.py, many_logs/test_remote.py",
     "tools/proxy.py": "tests/proxy/test_process.py",
     "broker/assemble/admin.py": "tests/unit/broker/admin/test_services.py",
     "broker/assemble/access.py": "tests/security, with a broker, as the next ones",

@@ -1,6 +1,7 @@
 """Two brokers share their load: where a free bundle goes, and what leaves a busy one."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import aiohttp
@@ -69,6 +70,29 @@ async def test_free_bundles_are_shared_out():
         owners = [await owner_of(pair, topic(each)) for each in names]
         assert owners.count(0) == owners.count(1) == 4
         assert not pair.served_twice()
+
+
+async def test_a_broker_that_has_just_begun_does_not_seem_overloaded():
+    # Making a broker takes all of a core, for a moment that is no measure.
+    settings = BALANCED | {"loadBalancerCPUResourceWeight": 1}
+    settings["loadBalancerHostUsageCheckIntervalMinutes"] = 1
+    async with two_brokers(**settings) as pair:
+        for each in pair.brokers:
+            path = paths.load_report(each.broker.address.name)
+            report = await until_there(pair.sessions[0], path)
+            assert report["cpu"]["usage"] == 0
+
+
+async def until_there(metadata, path):
+    """The record at a path, once it is written."""
+    written = asyncio.Event()
+    watch = metadata.watch(path, lambda _: written.set())
+    record = await metadata.get(path)
+    if record is None:
+        await asyncio.wait_for(written.wait(), 20)
+        record = await metadata.get(path)
+    watch.cancel()
+    return json.loads(record.value)
 
 
 async def test_a_client_is_led_to_the_broker_that_a_policy_names():

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from support.bookkeeper import bookkeeper_store
+from support.many_logs import two_logs
 from support.simulated import SimulatedBookies
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
@@ -50,6 +51,23 @@ class LocalHome:
             await store.close()
 
 
+class OtherLogHome:
+    """A folder with the logs of two processes: one creates ledgers, the other opens and deletes."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._opened = AsyncExitStack()
+
+    async def open(self):
+        one, other = await self._opened.enter_async_context(two_logs(self._folder))
+        other.create = one.create
+        other.check, other.close = one.check, one.close
+        return other
+
+    async def close(self):
+        await self._opened.aclose()
+
+
 class BookKeeperHome:
     """Three bookies, which other tests use too."""
 
@@ -85,10 +103,15 @@ LOCAL = {
 SIMULATED = "simulated-bookkeeper"
 
 
-@pytest.fixture(params=["memory", *LOCAL, SIMULATED, *SLOW])
+@pytest.fixture(params=["memory", "other-log", *LOCAL, SIMULATED, *SLOW])
 async def home(request, tmp_path):
     if request.param == "memory":
         yield MemoryHome()
+        return
+    if request.param == "other-log":
+        home = OtherLogHome(tmp_path)
+        yield home
+        await home.close()
         return
     home = lasting_home(request, tmp_path)
     yield home

@@ -4,7 +4,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from errno import EACCES, EADDRINUSE
 from ipaddress import ip_address
 from typing import Final, NamedTuple
@@ -80,6 +80,17 @@ def address_of(
     )
 
 
+def address_at(server: ServerSettings, listeners: "Listeners") -> BrokerAddress:
+    """What clients are told of some ports."""
+    return address_of(
+        server,
+        port_of(listeners.binary, tls=False),
+        port_of(listeners.web, tls=False),
+        port_tls=port_of(listeners.binary, tls=True),
+        web_port_tls=port_of(listeners.web, tls=True),
+    )
+
+
 def keeps_clients(server: ServerSettings, address: BrokerAddress) -> bool:
     """Whether clients go on with the address they know: this one may not lead here for them."""
     return is_loopback(address.host) or not server.advertised_address
@@ -118,7 +129,10 @@ class Listeners(NamedTuple):
 
 
 def open_listeners(
-    server: ServerSettings, settings: TlsSettings, tls: ssl.SSLContext | None, stack: AsyncExitStack
+    server: ServerSettings,
+    settings: TlsSettings,
+    tls: ssl.SSLContext | None,
+    stack: AsyncExitStack | ExitStack,
 ) -> Listeners:
     """Bind every port that is set; ``stack`` closes them. Raises InvalidValue."""
 

@@ -31,7 +31,7 @@ from .settings.properties import read_properties
 from .settings.pulsar import group_of, pulsar_keys
 from .settings.rates import RateSettings
 from .settings.replication import ReplicationSettings
-from .settings.server import ServerSettings
+from .settings.server import PORT_MAX, PROCESSES_MAX, ServerSettings, own_port
 from .settings.setting import (
     ENVIRONMENT_PREFIX,
     refusal_text,
@@ -162,10 +162,39 @@ class Config:
             remedy += "brokerClientAuthenticationParameters (`magnetar init-auth` writes them)"
             source = self.sources.get("functionsWorkerEnabled", "default")
             found.append(refusal_text("functionsWorkerEnabled", "true", source, remedy))
+        if self.server.processes != 1:
+            found += self._refused_processes()
         return [
             *self.wrong.values(),
             *(text for text in found if not self.wrong.keys() & set(_WORDS.findall(text))),
         ]
+
+    def _refused_processes(self) -> list[str]:
+        """What is of one process alone."""
+        alone = {
+            "storageInMemory": (self.storage.in_memory, "nothing is shared that is stored nowhere"),
+            "metadataStoreUrl": (
+                self.metadata.in_cluster,
+                "each broker of a cluster is a process, started by itself",
+            ),
+            "functionsWorkerEnabled": (
+                self.server.functions_worker,
+                "each would start a worker: start one by itself, with `magnetar functions worker`",
+            ),
+        }
+        source, said = self.sources.get("processes", "default"), str(self.server.processes)
+        found = [
+            refusal_text("processes", said, source, f"{key} is for one process, as {why}")
+            for key, (given, why) in alone.items()
+            if given
+        ]
+        last = (self.server.processes or PROCESSES_MAX) - 1
+        ports = (self.server.broker_port, self.server.web_port, self.tls.port, self.tls.web_port)
+        highest = own_port(max(each or 0 for each in ports), last)
+        if highest > PORT_MAX:
+            remedy = f"the last process would listen at {highest}: choose lower ports"
+            found.append(refusal_text("processes", said, source, remedy))
+        return found
 
     def _refused_stores(self) -> list[str]:
         wrong = metadata_refusals(self.metadata, self.sources)

@@ -54,8 +54,13 @@ from .settings.setting import MIB
 
 log = logging.getLogger(__name__)
 
+MEASURED_S: Final = 0.1
+"""What CPU a shorter time took says nothing: a broker that has just begun would seem overloaded."""
 NOT_TAKEN_S: Final = 30.0
 """A broker that was given a bundle and did not take it is not given it again for so long."""
+COMING_S: Final = 5.0
+"""So long after its start a broker waits for others that start with it."""
+AGAIN_S: Final = 0.05
 ANTI_AFFINITY: Final = "namespaceAntiAffinityGroup"
 
 
@@ -72,7 +77,9 @@ class LoadManager:
         peers: Peers,
         settings: LoadSettings,
         cluster: str,
+        brokers_to_come: int = 1,
     ) -> None:
+        """``brokers_to_come``: so many are waited for at first, so that all get bundles."""
         self._member = member
         self._brokers = brokers
         self._topics = topics
@@ -80,6 +87,8 @@ class LoadManager:
         self._peers = peers
         self._settings = settings
         self._cluster = cluster
+        self._to_come = brokers_to_come
+        self._come_by = member.clock.now() + COMING_S
         self._weights = Weights(
             cpu=settings.cpu_weight,
             memory=settings.memory_weight,
@@ -137,7 +146,7 @@ class LoadManager:
             return await self._named(whose)
         if not leaves and any(bundle.is_within(each) for each in self._topics.ownership.bundles):
             return own  # It is being split.
-        brokers = {each.name: each for each in await self._brokers.all()}
+        brokers = {each.name: each for each in await self._all_that_come()}
         if not brokers:
             return own  # It is alone, and registers again just now.
         before = self._placed.get(bundle)
@@ -162,6 +171,14 @@ class LoadManager:
         if broker is None:
             raise NotReady(f"The broker {name}, whose heartbeat this is, does not run")
         return broker
+
+    async def _all_that_come(self) -> list[BrokerAddress]:
+        """The brokers that run, once there are as many as there are to be."""
+        while len(found := await self._brokers.all()) < self._to_come:
+            if self._to_come == 1 or self._member.clock.now() >= self._come_by:
+                break
+            await self._member.clock.sleep(AGAIN_S)
+        return found
 
     async def look(self) -> None:
         """Look at this broker's load, and write it down where it has changed much."""
@@ -334,7 +351,8 @@ class LoadManager:
     async def _measured(self) -> Report:
         now, cpu_s = self._member.clock.now(), _cpu_s()
         elapsed = max(now - self._at, 0.001)
-        cpu = Resource(100 * (cpu_s - self._cpu_s) / elapsed, 100.0)  # One loop, one core.
+        busy = (cpu_s - self._cpu_s) / elapsed if elapsed >= MEASURED_S else 0.0
+        cpu = Resource(100 * busy, 100.0)  # One loop, one core.
         self._at, self._cpu_s = now, cpu_s
         sums = {bundle: NamespaceSums() for bundle in self._topics.ownership.bundles}
         totals = {}

@@ -14,7 +14,9 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from magnetar.broker.config import Config
+from magnetar.broker.settings.server import own_port
 from magnetar.broker.settings.setting import text_of, variable_of
+from magnetar.broker.siblings import cores
 from magnetar.errors import NotReady
 from magnetar.extras import check_broker
 
@@ -25,24 +27,31 @@ _LOG_SHOWN_MAX: Final = 4000
 _PORTS: Final = range(12_000, 32_000)  # Below those that systems give to outgoing connections.
 
 
-def free_port() -> int:
+def free_port(processes: int = 1) -> int:
     """A port of 127.0.0.1 that nobody listens on, and that no outgoing connection will be given.
 
     A port that the system picks may be handed to any connection once its broker has ended, and
-    then the broker cannot start again. Raises NotReady when none is found.
+    then the broker cannot start again. Of several ``processes`` the ports of their own are free,
+    too. Raises NotReady when none is found.
     """
+    further = range(processes) if processes > 1 else ()
     for _ in range(100):
         port = secrets.choice(_PORTS)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        if all(map(_is_free, [port, *(own_port(port, number) for number in further)])):
             return port
     raise NotReady(
         f"no free port of 127.0.0.1 from {_PORTS[0]} to {_PORTS[-1]}: stop what uses them"
     )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 class _EndedEarly(NotReady):
@@ -72,7 +81,8 @@ class BrokerProcess:
         web_port: int = 0,
         module: str = PROGRAM,
     ) -> None:
-        Config.read(flags=settings)  # Refuses a name or value that the process would stumble on.
+        # Refuses a name or value that the process would stumble on.
+        processes = Config.read(flags=settings).server.processes or cores()
         self._data = data_directory
         self._environment = {variable_of(key): text_of(value) for key, value in settings.items()}
         self._startup_timeout_s = startup_timeout_s
@@ -81,8 +91,8 @@ class BrokerProcess:
         self._ready_file = beside / f"{data_directory.name}.ready"
         self._life_began = 0  # Where in the log this life of it begins.
         self.log_file = beside / f"{data_directory.name}.log"
-        self.port = port or free_port()
-        self.web_port = web_port or free_port()
+        self.port = port or free_port(processes)
+        self.web_port = web_port or free_port(processes)
         self._module = module
 
     @property

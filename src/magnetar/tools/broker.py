@@ -31,7 +31,7 @@ def broker(
     ready_file: Path | None,
     until_eof: bool,
     verbose: bool,
-) -> None:
+) -> int:
     """Run the broker that a broker.conf describes. Ctrl-C stops it.
 
     With metadataStoreUrl its metadata are in that ZooKeeper and its ledgers at those bookies, which
@@ -42,7 +42,10 @@ def broker(
     Example: magnetar broker --broker-conf conf/broker.conf
     """
     file = conf or _found()
-    ctx.invoke(standalone, conf=file, ready_file=ready_file, until_eof=until_eof, verbose=verbose)
+    code: int = ctx.invoke(
+        standalone, conf=file, ready_file=ready_file, until_eof=until_eof, verbose=verbose
+    )
+    return code
 
 
 def _found() -> Path:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Final
+from urllib.parse import urlsplit
 
 import click
 
@@ -18,7 +19,9 @@ from magnetar import inner
 from magnetar.broker.assemble.broker import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
+from magnetar.broker.siblings import Sibling
 from magnetar.errors import InvalidValue
+from magnetar.model.broker_address import BrokerAddress
 from magnetar.tasks import Tasks
 from magnetar.tools.process import (
     allow_open_files,
@@ -57,6 +60,9 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 @click.option(
     "--conf", type=click.Path(path_type=Path), help="A file in the format of Pulsar's *.conf."
 )
+@click.option(
+    "--processes", type=int, help="Brokers that share the folder; 0: one for each core. [1]"
+)
 @click.option("--functions", is_flag=True, help="Run functions too: docs/functions.md.")
 @click.option(
     "--ready-file", type=click.Path(path_type=Path), help="Write ports and pid here when ready."
@@ -80,12 +86,13 @@ def standalone(
     durability: str | None,
     memory: bool,
     conf: Path | None,
+    processes: int | None,
     functions: bool,
     ready_file: Path | None,
     until_eof: bool,
     verbose: bool,
     log_format: str | None,
-) -> None:
+) -> int:
     """Run a broker on this machine, storage and all. Ctrl-C stops it.
 
     Example: magnetar standalone --data-dir ./data --durability fsync
@@ -99,6 +106,7 @@ def standalone(
         "advertisedAddress": advertised_address,
         "durability": durability,
         "storageInMemory": True if memory else None,
+        "processes": processes,
         "functionsWorkerEnabled": True if functions else None,
         "logFormat": log_format,
         "logLevel": "info" if verbose else None,
@@ -115,13 +123,19 @@ def standalone(
     name_other_settings(log, config.others)
     if ready_file is not None:
         check_ready_file(ready_file)
-    with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
-        try:
-            began = perf_counter() if began is None else began
-            runner.run(_serve(config, read, began, ready_file, until_eof=until_eof))
-        finally:
-            if ready_file is not None:
-                ready_file.unlink(missing_ok=True)
+    ready = partial(_ready, config, perf_counter() if began is None else began, ready_file)
+    try:
+        if config.server.processes != 1:
+            from magnetar.tools.processes import run_processes  # noqa: PLC0415 - few have several
+
+            serve = partial(_serve, config, read)
+            return run_processes(config, serve, ready, _stopping, until_eof=until_eof)
+        with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
+            runner.run(_serve(config, read, ready, _stopping, until_eof=until_eof))
+    finally:
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+    return 0
 
 
 _RELOADED: Final = "logLevel"
@@ -130,10 +144,11 @@ _RELOADED: Final = "logLevel"
 async def _serve(
     config: Config,
     read: Callable[[], Config],
-    began: float,
-    ready_file: Path | None,
+    ready: Callable[[BrokerAddress], None],
+    stopping: Callable[[], None],
     *,
-    until_eof: bool,
+    sibling: Sibling | None = None,
+    until_eof: bool = False,
 ) -> None:
     """Run until a signal, or the end of standard input, asks for the end.
 
@@ -145,20 +160,31 @@ async def _serve(
     stop_on_signals(stop)
     if until_eof:
         threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
-    async with running_broker(config) as broker:
+    async with running_broker(config, sibling=sibling) as broker:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
-        if ready_file is not None:
-            ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
-            if config.tls.on:
-                ready |= {"port_tls": broker.port_tls, "http_port_tls": broker.web_port_tls}
-            write_ready_file(ready_file, ready)
         tasks.spawn("reload", _keep_reloading(reload, config, read, broker))
-        say(log, "broker.ready", _ready_line(config, broker, perf_counter() - began))
+        ready(broker.address)
         await stop.wait()
         await tasks.close()
-        say(log, "broker.stopping", "Stopping: clients are told, everything is written.")
+        stopping()
+
+
+def _ready(config: Config, began: float, ready_file: Path | None, address: BrokerAddress) -> None:
+    """Say that clients may come, and where."""
+    urls = (address.service_url, address.web_url, address.service_url_tls, address.web_url_tls)
+    port, web_port, port_tls, web_port_tls = (urlsplit(each).port for each in urls)
+    if ready_file is not None:
+        ready = {"port": port or port_tls, "http_port": web_port, "pid": os.getpid()}
+        if config.tls.on:
+            ready |= {"port_tls": port_tls, "http_port_tls": web_port_tls}
+        write_ready_file(ready_file, ready)
+    say(log, "broker.ready", _ready_line(config, address, perf_counter() - began))
+
+
+def _stopping() -> None:
+    say(log, "broker.stopping", "Stopping: clients are told, everything is written.")
 
 
 async def _keep_reloading(
@@ -186,8 +212,7 @@ async def _reload(config: Config, read: Callable[[], Config], broker: Broker) ->
     log.warning("configuration.reloaded level=%s", now.log.level)
 
 
-def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
-    address = broker.address
+def _ready_line(config: Config, address: BrokerAddress, took_s: float) -> str:
     urls = (address.service_url, address.service_url_tls, address.web_url, address.web_url_tls)
     where = f"{' and '.join(filter(None, urls))}, {_kept(config)}"
     return f"Magnetar is ready after {took_s:.2f} s, inner loops {inner.BUILD}: {where}"

@@ -78,11 +78,14 @@ class Scrapes:
         # By topic and subscription: its mark, and when the first message behind that was published.
         self.oldest: dict[tuple[str, str], tuple[Position, int]] = {}
         self._tasks = Tasks("metrics")
-        self._answers: dict[bool, SharedAnswer] = {}  # By whether it is OpenMetrics.
+        # By whether it is OpenMetrics, and of this process alone.
+        self._answers: dict[tuple[bool, bool], SharedAnswer] = {}
 
-    def ask(self, accept: str, make: Make, *, now: float, keep_s: float) -> SharedAnswer:
+    def ask(
+        self, accept: str, make: Make, *, now: float, keep_s: float, alone: bool = True
+    ) -> SharedAnswer:
         """The answer that is being made, or is not older than ``keep_s``; else a new one."""
-        kind = _OPENMETRICS in accept
+        kind = (_OPENMETRICS in accept, alone)
         answer = self._answers.get(kind)
         if answer is None or answer.failed or (answer.done and now - answer.made_at >= keep_s):
             answer = self._answers[kind] = SharedAnswer(now)
@@ -96,7 +99,9 @@ class Scrapes:
         finally:
             await self._tasks.close()
 
-    async def _fill(self, kind: bool, answer: SharedAnswer, make: Make, keep_s: float) -> None:  # noqa: FBT001
+    async def _fill(
+        self, kind: tuple[bool, bool], answer: SharedAnswer, make: Make, keep_s: float
+    ) -> None:
         await answer.fill(make)
         if not keep_s and self._answers.get(kind) is answer:
             del self._answers[kind]

@@ -15,6 +15,7 @@ from magnetar.broker.admin.owners import Owners
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
+from magnetar.broker.admin.sibling_metrics import SiblingMetrics
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.topic_registry import TopicRegistry
@@ -154,6 +155,7 @@ class MetricServices:
     coordinators: Coordinators | None
     rates: RateBook
     scrapes: Scrapes
+    siblings: SiblingMetrics | None  # None: no other process serves the data folder.
 
 
 @dataclass(slots=True)

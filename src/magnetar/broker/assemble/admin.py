@@ -13,8 +13,10 @@ from magnetar.broker.admin.owners import Owners
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.scrapes import Scrapes
+from magnetar.broker.admin.sibling_metrics import SiblingMetrics
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.config import Config
+from magnetar.broker.siblings import Sibling
 from magnetar.clock import Clock
 from magnetar.version import __version__
 
@@ -38,6 +40,7 @@ def admin_services(
     *,
     beat: Callable[[], Awaitable[None]] | None = None,
     leave: Callable[[], Awaitable[None]] = nothing_to_leave,
+    sibling: Sibling | None = None,
 ) -> families.AdminServices:
     """All families; each part has one name in all that are given it.
 
@@ -83,6 +86,7 @@ def admin_services(
         "publishers": config.metrics.publishers,
         "rates": RateBook(),
         "scrapes": Scrapes(),
+        "siblings": sibling and SiblingMetrics(sibling.number, services.brokers, services.peers),
         "version": __version__,
     }
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from magnetar.auth.audit import AuditLog
 from magnetar.auth.authentication import Authentication
-from magnetar.broker.addresses import Listeners, address_of, open_listeners, port_of, warn_if_open
+from magnetar.broker.addresses import Listeners, address_at, open_listeners, warn_if_open
 from magnetar.broker.admin.app import start_admin
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.authorization.providers import authentication_of
@@ -21,11 +21,11 @@ from magnetar.broker.config import Config
 from magnetar.broker.handlers.client_authorization import ClientAuthorization
 from magnetar.broker.replicated_topics import ReplicatedTopics
 from magnetar.broker.server_tls import ServerTls
+from magnetar.broker.siblings import Sibling
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import MagnetarError
 from magnetar.extras import check_broker
 from magnetar.loop_iteration import LoopIteration
-from magnetar.model.broker_address import BrokerAddress
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.tasks import Tasks
 
@@ -50,11 +50,12 @@ async def running_broker(
     clock: Clock = _SYSTEM_CLOCK,
     files: Files | None = None,
     stores: Stores | None = None,
+    sibling: Sibling | None = None,
 ) -> AsyncIterator[Broker]:
     """A broker that serves until the block ends.
 
     ``files``: the disk of its log, if not a real one; ``stores``: those that it shares with others,
-    which the caller closes, instead of its own.
+    which the caller closes, instead of its own; ``sibling``: what it shares with other processes.
 
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
     """
@@ -63,7 +64,10 @@ async def running_broker(
         check_client(config)
         tls = ServerTls(config.tls, clock) if config.tls.on else None
         tls_context = None if tls is None else tls.context
-        listeners = open_listeners(config.server, config.tls, tls_context, stack)
+        if sibling is None:
+            listeners = open_listeners(config.server, config.tls, tls_context, stack)
+        else:
+            listeners = sibling.listeners(tls_context)
         authentication = authentication_of(config.auth, clock)
         if authentication is not None:
             stack.push_async_callback(authentication.close)
@@ -73,10 +77,10 @@ async def running_broker(
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
         context = BuildContext(
-            config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack
+            config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack, sibling
         )
         stores = stores or await open_stores(context, files)
-        services = await open_services(context, _address(config, listeners), stores)
+        services = await open_services(context, address_at(config.server, listeners), stores)
         traces = await trace_parts(context, services)
         authorization = authorization_service(config, services.resources, authentication)
         broker = Broker(
@@ -96,7 +100,8 @@ async def running_broker(
             tasks=tasks,
             new_session=traces.new_session,
         )
-        broker.leave = partial(_leave, services)
+        if sibling is None:  # Siblings end together, or are replaced at once.
+            broker.leave = partial(_leave, services)
         stack.push_async_callback(broker.stop)
         services.health.connections = broker.connections
         services.health.throttled_connections = lambda: broker.throttled_count
@@ -119,7 +124,7 @@ async def running_broker(
         await broker.start()
         _keep_replicating(context, services)
         if config.load.enabled and stores.load_balanced:
-            _balance_load(config, services)
+            _balance_load(config, services, 1 if sibling is None else sibling.count)
         if tls is not None:
             tasks.spawn("certificates", tls.keep_current())
         broker.reload = partial(_reload, services, tls)
@@ -165,7 +170,7 @@ def _heartbeat(services: Services, clock: Clock) -> Callable[[], Awaitable[None]
     return Heartbeat(services.address.name, services.topics, clock).beat
 
 
-def _balance_load(config: Config, services: Services) -> None:
+def _balance_load(config: Config, services: Services, brokers: int) -> None:
     """Share the load with the other brokers."""
     from magnetar.broker.cluster.load import report_json  # noqa: PLC0415 - who is alone
     from magnetar.broker.load_manager import LoadManager  # noqa: PLC0415 - does not pay for it
@@ -178,6 +183,7 @@ def _balance_load(config: Config, services: Services) -> None:
         peers=services.peers,
         settings=config.load,
         cluster=config.server.cluster,
+        brokers_to_come=brokers,
     )
     manager.start()
     services.health.load_report = lambda: report_json.shown(manager.report)
@@ -215,6 +221,7 @@ async def _serve_admin(
             functions,
             beat=None if alone else _heartbeat(services, context.clock),
             leave=partial(_leave, services),
+            sibling=context.sibling,
         ),
         listeners.web,
         connections_max=context.config.connections.admin_connections_max,
@@ -225,13 +232,3 @@ async def _serve_admin(
         audit=audit,
     )
     context.stack.push_async_callback(admin.close)
-
-
-def _address(config: Config, listeners: Listeners) -> BrokerAddress:
-    return address_of(
-        config.server,
-        port_of(listeners.binary, tls=False),
-        port_of(listeners.web, tls=False),
-        port_tls=port_of(listeners.binary, tls=True),
-        web_port_tls=port_of(listeners.web, tls=True),
-    )

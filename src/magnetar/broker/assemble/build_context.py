@@ -4,6 +4,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from magnetar.broker.config import Config
+from magnetar.broker.siblings import Sibling
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.tasks import Tasks
@@ -18,3 +19,4 @@ class BuildContext:
     iteration: LoopIteration
     tasks: Tasks
     stack: AsyncExitStack  # It closes what the parts open.
+    sibling: Sibling | None = None  # None: no other process serves the data folder.

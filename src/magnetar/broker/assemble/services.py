@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from magnetar.broker.addresses import keeps_clients
+from magnetar.broker.addresses import address_at, keeps_clients
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.authorization.permissions import Permissions
 from magnetar.broker.cluster.brokers import Brokers
@@ -22,12 +22,14 @@ from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
+from magnetar.broker.siblings import BUNDLES
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.participants import TopicParticipants
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import BUNDLES_DEFAULT
 from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
 
@@ -71,11 +73,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     health = broker_health_of(context, stores)
     resources = Resources(metadata, cluster, codec=codec)
     context.stack.callback(resources.close)
-    await resources.ensure_defaults(
-        cluster,
-        *(address.web_url, address.service_url, address.web_url_tls, address.service_url_tls),
-        alone=not config.metadata.in_cluster,
-    )
+    await _ensure_defaults(context, resources, address)
     events = None
     if stores.change_events:
         from .change_events import event_topic_policies, serve_events  # noqa: PLC0415 - as it says
@@ -112,9 +110,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         address, config.auth.client_settings | files, context.clock, tls=config.tls.client
     )
     context.stack.push_async_callback(peers.close)
-    neighbours = Neighbours(member, brokers, connect=peers.connect, refuses=peers.refuses)
-    context.stack.callback(neighbours.close)
-    neighbours.start()
+    neighbours = _neighbours(context, member, brokers, peers)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     deleted = [
@@ -169,8 +165,10 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         )
         deleted.append(event_logs.topic_deleted)
     await topics.finish_deletions()
-    lookup = Lookup(resources, ownership, kept=keeps_clients(config.server, address))
-    await neighbours.met()
+    kept = context.sibling is None and keeps_clients(config.server, address)
+    lookup = Lookup(resources, ownership, kept=kept)
+    if neighbours is not None:
+        await neighbours.met()
     return Services(
         address=address,
         health=health,
@@ -201,3 +199,29 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
             peers=peers,
         ),
     )
+
+
+async def _ensure_defaults(
+    context: BuildContext, resources: Resources, address: BrokerAddress
+) -> None:
+    """The cluster is where all of its processes are reached."""
+    config, sibling = context.config, context.sibling
+    here = address if sibling is None else address_at(config.server, sibling.shared)
+    await resources.ensure_defaults(
+        config.server.cluster,
+        *(here.web_url, here.service_url, here.web_url_tls, here.service_url_tls),
+        alone=not config.metadata.in_cluster,
+        bundles=BUNDLES_DEFAULT if sibling is None else BUNDLES * sibling.count,
+    )
+
+
+def _neighbours(
+    context: BuildContext, member: Membership, brokers: Brokers, peers: Peers
+) -> Neighbours | None:
+    """The other brokers; None of siblings, as one that dies is replaced before it is missed."""
+    if context.sibling is not None:
+        return None
+    neighbours = Neighbours(member, brokers, connect=peers.connect, refuses=peers.refuses)
+    context.stack.callback(neighbours.close)
+    neighbours.start()
+    return neighbours

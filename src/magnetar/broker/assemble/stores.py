@@ -1,6 +1,7 @@
 """The stores of a broker: only this file and ``cluster_stores.py`` name implementations of them."""
 
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from magnetar.broker.admin.broker_health import BrokerHealth
@@ -19,6 +20,7 @@ from magnetar.storage.ledger.local.settings import (
     LocalLedgerSettings,
 )
 from magnetar.storage.ledger.local.store import LocalLedgerStore
+from magnetar.storage.ledger.many_logs.store import ManyLogs
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -30,6 +32,7 @@ from magnetar.storage.schemas.in_records import SchemasInRecords
 from magnetar.storage.schemas.store import SchemaStore
 
 from .build_context import BuildContext
+from .many_logs import has_many_logs, log_folder, log_numbers, open_many_logs
 
 
 class Stores(NamedTuple):
@@ -54,25 +57,38 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
         return Stores(*shared, change_events=True, load_balanced=True)
     if settings.in_memory:
         return Stores(MemoryMetadataStore(), MemoryLedgerStore())
-    folder = settings.data_directory
-    ledgers = await LocalLedgerStore.start(
-        folder / "ledgers",
+    folder, sibling = settings.data_directory, context.sibling
+    start_log = partial(
+        LocalLedgerStore.start,
         settings=replace(ledger_settings(settings), timed=not context.config.traces.disabled),
         clock=context.clock,
         iteration=context.iteration,
         files=files,
     )
-    context.stack.push_async_callback(ledgers.close)
-    has_log = holds_log(folder / "ledgers")
+    ledgers: LocalLedgerStore | ManyLogs
+    if sibling is not None or has_many_logs(folder):
+        ledgers = await open_many_logs(context, start_log, sibling)
+    else:
+        ledgers = await start_log(folder / "ledgers")
+        context.stack.push_async_callback(ledgers.close)
+    log = _own_log(ledgers)
+    has_log = any(holds_log(log_folder(folder, each)) for each in log_numbers(folder))
     metadata = await SqliteMetadataStore.open(
         folder / "metadata.sqlite", clock=context.clock, must_exist=has_log
     )
     context.stack.push_async_callback(metadata.close)
-    ledgers.when_lost(metadata.refuse)
-    stores = Stores(metadata, ledgers)
-    if not has_log:
+    log.when_lost(metadata.refuse)
+    stores = Stores(metadata, ledgers, load_balanced=sibling is not None)
+    if not has_log and (sibling is None or not sibling.number):
         await check_log_is_there(stores.metadata, stores.codec, folder / "ledgers")
     return stores
+
+
+def _own_log(ledgers: LocalLedgerStore | ManyLogs) -> LocalLedgerStore:
+    """The log that this process writes, where ledgers are on this machine."""
+    own = ledgers.own if isinstance(ledgers, ManyLogs) else ledgers
+    assert isinstance(own, LocalLedgerStore)
+    return own
 
 
 def schema_store(config: Config, stores: Stores) -> SchemaStore:
@@ -117,12 +133,13 @@ def broker_health_of(context: BuildContext, stores: Stores) -> BrokerHealth:
     if isinstance(metadata, SqliteMetadataStore):
         health.metadata = metadata.counts
         health.metadata_put_bytes = lambda: metadata.put_bytes
-    if isinstance(ledgers, LocalLedgerStore):
-        health.write_error = lambda: ledgers.write_error
-        health.write_failure = lambda: ledgers.write_failure
-        health.folder_lost = lambda: ledgers.folder_lost
-        health.damage = ledgers.damage
-        health.sync_latency = ledgers.sync_latency
-        health.log_times = lambda: ledgers.times
+    if isinstance(ledgers, LocalLedgerStore | ManyLogs):
+        log = _own_log(ledgers)
+        health.write_error = lambda: log.write_error
+        health.write_failure = lambda: log.write_failure
+        health.folder_lost = lambda: log.folder_lost
+        health.damage = log.damage
+        health.sync_latency = log.sync_latency
+        health.log_times = lambda: log.times
         health.data_directory = context.config.storage.data_directory
     return health

@@ -198,14 +198,17 @@ class Ownership:
         )
 
     async def check(self, bundle: Bundle, topic: TopicName) -> None:
-        """Raise NotOwner unless a bundle is served here, or handed to this broker.
+        """Raise NotOwner unless a bundle is served here, or handed to this broker, or left to it.
 
         ``topic`` is what a client asks for without a lookup, or after an old one.
         """
         if self.owns(bundle):
             return
-        coming = self._states.get(bundle) is State.ACQUIRING
+        state = self._states.get(bundle, State.FREE)
+        coming = state is State.ACQUIRING
         coming = coming or await self.handed_to(bundle) == self.own
+        if not coming and state is State.FREE:  # A process of before may have left its lease.
+            coming = await self.owner(bundle) is self.own
         if coming and await self.acquire(bundle) is self.own:
             return
         raise NotOwner(

@@ -13,6 +13,8 @@ from typing import Final
 from magnetar.broker.config import Config
 from magnetar.broker.server_tls import Expiry, expiries, expiries_of
 from magnetar.broker.settings.others import Status
+from magnetar.broker.settings.server import own_port
+from magnetar.broker.siblings import cores
 from magnetar.client.admin_api import AdminApi
 from magnetar.clock import SystemClock
 from magnetar.errors import AccessError, MagnetarError, StorageError, StoreLocked, Unreachable
@@ -106,11 +108,16 @@ def ports(config: Config, *, runs: bool) -> list[Finding]:
         "brokerServicePortTls": config.tls.port,
         "webServicePortTls": config.tls.web_port,
     }
+    count = config.server.processes or cores()
+    processes = range(count) if count > 1 else ()  # One alone has no further ports.
     host = config.server.bind_address
     found = []
-    for key, port in wanted.items():
-        if port is None or port <= 0:
-            continue
+    for key, port in (
+        (key, each)
+        for key, shared in wanted.items()
+        if shared is not None and shared > 0
+        for each in (shared, *(own_port(shared, number) for number in processes))
+    ):
         finding = _port(key, host, port)
         if runs and finding.verdict is Verdict.WRONG:
             finding = ok(f"port {port}", "the broker that runs has it")

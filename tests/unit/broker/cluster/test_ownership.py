@@ -45,6 +45,26 @@ async def test_a_bundle_that_no_client_looked_up_is_not_served(brokers):
     )
 
 
+async def test_a_bundle_whose_lease_a_process_of_before_left_is_served_without_a_lookup(brokers):
+    here, there = brokers
+    lease = here.member.codec.encode_owner(here.ownership.own)
+    await there.metadata.put(paths.bundle_owner(BUNDLE), lease, ephemeral=True)
+    await here.ownership.check(BUNDLE, TOPIC)
+    assert here.ownership.owns(BUNDLE)
+
+
+async def test_a_bundle_that_is_being_unloaded_is_not_taken_again_for_who_asks_meanwhile(brokers):
+    here, _ = brokers
+    await owner_of(here)
+
+    async def close(_):
+        with pytest.raises(NotOwner):
+            await here.ownership.check(BUNDLE, TOPIC)
+
+    await here.ownership.unload(BUNDLE, close)
+    assert not here.ownership.owns(BUNDLE)
+
+
 async def test_of_two_brokers_who_are_asked_at_once_one_has_it_and_both_know(brokers):
     here, there = brokers
     found = await asyncio.gather(*(owner_of(each) for each in (here, there, here, there)))

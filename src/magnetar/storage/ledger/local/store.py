@@ -6,7 +6,7 @@ store = await LocalLedgerStore.start(Path("data/ledgers"))
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -65,6 +65,7 @@ class LocalLedgerStore:
         pool: ThreadPoolExecutor,
         salt: Callable[[], bytes],
         start: StartWorker,
+        take_id: Callable[[], Awaitable[int]] | None,
     ) -> None:
         """For ``start`` alone."""
         self._folder = folder
@@ -74,6 +75,7 @@ class LocalLedgerStore:
         self._ledgers = recovered.ledgers
         self._half_deleted: dict[int, Ledger] = {}  # Deleted, but not durably yet.
         self._next_ledger_id = recovered.next_ledger_id
+        self._take_id = take_id
         self._closed = False
         self.folder_lost = ""  # Why the folder is no longer ours; "": it is.
         self._when_lost: list[Callable[[str], None]] = []
@@ -122,12 +124,13 @@ class LocalLedgerStore:
         files: Files | None = None,
         salt: Callable[[], bytes] = random_salt,
         start: StartWorker = InThread,
+        take_id: Callable[[], Awaitable[int]] | None = None,
     ) -> "LocalLedgerStore":
         """Lock the folder, created where it is missing, and find out what it holds.
 
         ``iteration`` is that of the loop; where topics append, it must be the one they use.
         ``salt`` makes eight bytes that nobody who appends can guess. ``start`` begins what writes
-        the log: in a thread, but for tests.
+        the log: in a thread, but for tests. ``take_id`` gives ids where this log is one of several.
 
         Raises StoreLocked when another process has it, and StorageError, naming the file and the
         remedy, when it cannot be read.
@@ -151,12 +154,23 @@ class LocalLedgerStore:
                 pool=pool,
                 salt=salt,
                 start=start,
+                take_id=take_id,
             )
         except BaseException:
             pool.shutdown()
             if lock is not None:
                 lock.release()
             raise
+
+    @property
+    def next_ledger_id(self) -> int:
+        """Behind all that this log has had."""
+        return self._next_ledger_id
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no ledgers."""
+        return not self._ledgers and not self._half_deleted
 
     @property
     def sync_latency(self) -> Histogram:
@@ -186,8 +200,12 @@ class LocalLedgerStore:
         if self._journal.capacity.over_limit:
             await self._journal.capacity.wait()
             self._check_open()
-        ledger = Ledger(self._next_ledger_id)
-        self._next_ledger_id += 1
+        ledger_id = self._next_ledger_id
+        if self._take_id is not None:
+            ledger_id = await self._take_id()
+            self._check_open()
+        ledger = Ledger(ledger_id)
+        self._next_ledger_id = max(self._next_ledger_id, ledger_id + 1)
         self._ledgers[ledger.ledger_id] = ledger
         mark = LedgerMark(Kind.CREATED, ledger, self.segments)
         self._journal.append(mark)
