@@ -37,6 +37,10 @@ class Broker:
         host, _, port = self.url.removeprefix("pulsar://").rpartition(":")
         return host, int(port)
 
+    def address_of(self, topic: str) -> tuple[str, int]:
+        """Where a topic is served."""
+        return self.address
+
     def cpu_s(self) -> float:
         """CPU its process has used so far, all threads."""
         return sum(self.cpu_times_s())

@@ -76,7 +76,7 @@ class ClosedLoop:
         for number in range(case.connections):
             first = number * each % case.topics
             topics = self.topics[first : first + each] * producers
-            self.publishers.append(Publisher(broker.address, topics, self._ring))
+            self.publishers.append(Publisher(broker.address_of(topics[0]), topics, self._ring))
         for number in range(case.consumers):
             self._subscribers.append(self._subscriber(number))
         self._peers: dict[int, Peer] = {
