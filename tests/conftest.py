@@ -41,6 +41,7 @@ pytest_plugins = [
     "support.workers",
     "support.clusters",
     "support.by_proxy",
+    "support.by_processes",
     "support.on_cluster",
 ]
 

@@ -1,6 +1,7 @@
 """Clients and administrators know one port each, whichever process serves what they ask for."""
 
 import asyncio
+import json
 from urllib.request import urlopen
 
 import pulsar
@@ -78,6 +79,28 @@ def test_each_topic_is_looked_at_by_one_port(broker, published):
         assert stats["msgInCounter"] >= 1
     assert len(broker.admin("admin/v2/brokers/standalone")) == 2
     assert set(published) <= set(broker.admin("admin/v2/persistent/public/default"))
+
+
+def test_each_topic_is_changed_by_one_port(broker, published):
+    for topic in published:
+        path = f"admin/v2/{topic.replace('://', '/')}/subscription/made"
+        admin_request(broker, "PUT", path)
+        assert "made" in broker.admin(f"admin/v2/{topic.replace('://', '/')}/subscriptions")
+        admin_request(broker, "DELETE", path)
+
+
+def test_a_message_is_looked_at_with_its_properties(broker):
+    client = client_of(broker.service_url)
+    for number in range(8):
+        topic = f"persistent://public/default/seen-{number}"
+        consumer = client.subscribe(topic, "s")
+        client.create_producer(topic).send(b"x", properties={"key": "value"})
+        consumer.receive(30_000)
+        path = f"admin/v2/{topic.replace('://', '/')}/subscription/s/position/1"
+        with urlopen(f"{broker.web_url}/{path}") as answer:
+            assert answer.read() == b"x"
+            assert json.loads(answer.headers["X-Pulsar-PROPERTY"]) == {"key": "value"}
+    client.close()
 
 
 def test_metrics_are_of_all_processes_and_each_stands_once(broker, published):

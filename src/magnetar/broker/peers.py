@@ -18,7 +18,7 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
 from magnetar.model.txn_id import TxnId
-from magnetar.rest.exchange import WITHOUT_EFFECT, Reply, Request
+from magnetar.rest.exchange import Reply, Request
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame
@@ -33,7 +33,8 @@ PASSED_ON: Final = "X-Magnetar-Passed-On"
 """The header of a request that a broker passed on; it names that broker."""
 MISDIRECTED: Final = 421
 """The status for a request that was passed on to a broker that does not serve what it is about."""
-_KEPT_HEADERS: Final = ("Allow", "Location", WITHOUT_EFFECT)
+_KEPT_HEADERS: Final = ("Allow", "Location")
+_KEPT_BEGINNING: Final = "X-"  # Of what a message has, and of what is without effect.
 ANSWER_TIMEOUT_S: Final = 30.0
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_SIZE_MAX: Final = 64 << 20  # The stats of one topic, or the names of many.
@@ -50,7 +51,11 @@ async def passed_on(
     answer = await http.ask(
         [base], request.path + query, request.method, body=request.body or None, headers=told
     )
-    kept = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
+    kept = {
+        name: value
+        for name, value in answer.headers.items()
+        if name in _KEPT_HEADERS or name.startswith(_KEPT_BEGINNING)
+    }
     kind = answer.headers.get("Content-Type") if answer.body else None
     return Reply(answer.status, answer.body, kind, kept)
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 JSON: Final = "application/json"
 WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"
 OCTETS: Final = "application/octet-stream"
+EVENTS: Final = "text/event-stream"
 BODY_BYTES_MAX: Final = 1024 * 1024
 """The largest body of a request, where no packages of functions are sent."""
 

@@ -39,7 +39,7 @@ from magnetar.model.bundles import Bundle, Bundles
 from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
 from magnetar.rest import arguments, errors
 from magnetar.rest.errors import Rejection
-from magnetar.rest.exchange import JSON, Reply, Request, done, shown
+from magnetar.rest.exchange import EVENTS, JSON, Reply, Request, done, shown
 from magnetar.rest.router import Handler, Route, Router
 from magnetar.turns import batches, in_turns
 
@@ -49,7 +49,6 @@ the one that it came from: the other one is asked for it."""
 LARGEST: Final = "LARGEST"
 HOT: Final = "HOT"
 """In place of a bundle's range: that of most topics, or of most traffic by the load reports."""
-EVENTS: Final = "text/event-stream"
 LOOKUPS_MAX: Final = 5
 """How often the owner of what moves is looked up for one request."""
 AGAIN_S: Final = 0.1
@@ -85,7 +84,9 @@ class Owners:
         brokers: Brokers,
         peers: Peers,
         clock: Clock,
+        asks_always: bool = False,
     ) -> None:
+        """``asks_always``: this broker asks the one that has the answer, whoever wants it."""
         self.resources = resources
         self.registry = registry
         self.ownership = registry.ownership
@@ -94,6 +95,7 @@ class Owners:
         self.brokers = brokers
         self._peers = peers
         self._clock = clock
+        self._asks_always = asks_always
 
     async def answer(self, route: Route, request: Request, handler: Handler) -> Reply:
         """Answer a request of a route that is about something, again where that moves meanwhile."""
@@ -105,7 +107,7 @@ class Owners:
             except NotOwner as error:
                 if PASSED_ON in request.headers:
                     raise Rejection(MISDIRECTED, str(error)) from None
-                where, here = error.web_url or error.web_url_tls, _asks_here(request)
+                where, here = error.web_url or error.web_url_tls, self._asks_here(request)
                 if where and here:
                     reply = await self.ask_at(where, request)
                     if reply is not None and reply.status != MISDIRECTED:
@@ -168,6 +170,10 @@ class Owners:
             return await self.router.call(await self.router.find(request), request)
         return await self._peers.ask(broker, request)
 
+    def _asks_here(self, request: Request) -> bool:
+        """Whether this broker shall ask the one that has the answer; what does not end is none."""
+        return (self._asks_always or ANSWER_HERE in request.headers) and request.accept != EVENTS
+
     async def ask_at(self, web_url: str, request: Request) -> Reply | None:
         """The answer of the broker with this address; None where there is none."""
         for broker in await self.brokers.all():
@@ -213,11 +219,6 @@ class Owners:
         )
         names = sorted(name for reply in granted(answers) for name in json.loads(reply.body))
         return list(map(TopicName.parse, names))
-
-
-def _asks_here(request: Request) -> bool:
-    """Whether this broker shall ask the one that has the answer; what does not end is no answer."""
-    return ANSWER_HERE in request.headers and request.accept != EVENTS
 
 
 def path_of(name: TopicName) -> str:

@@ -54,6 +54,7 @@ def admin_services(
         brokers=services.brokers,
         peers=services.peers,
         clock=clock,
+        asks_always=sibling is not None,
     )
     permissions = Permissions(resources)
     metadata_url, ledgers = names_of_stores(config)

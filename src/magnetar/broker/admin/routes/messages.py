@@ -29,10 +29,9 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
-from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.exchange import EVENTS, Reply, Request, shown
 from magnetar.rest.router import ANY, Query, Route, reads
 
-EVENTS: Final = "text/event-stream"
 _WANTED: Final = tuple(map(Query, ("key", "filter", "since", "until")))
 COUNT: Final = 20
 """Messages of a page where nothing is said."""

@@ -17,10 +17,8 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import TopicStats
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
-from magnetar.rest.exchange import Reply, Request, shown
+from magnetar.rest.exchange import EVENTS, Reply, Request, shown
 from magnetar.rest.router import ANY, Query, Route, reads
-
-EVENTS: Final = "text/event-stream"
 
 
 async def get(admin: BrokerServices, request: Request) -> Reply:
