@@ -14,10 +14,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from statistics import median
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pulsar
@@ -313,19 +315,33 @@ def probe(brokers):
     return pause
 
 
+def answer_of(ask_once):
+    """What a broker answers when it has a session with ZooKeeper again, which nobody tells."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return ask_once()
+        except HTTPError as error:
+            if error.code != 503 or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
 def owned_by(broker, topics):
     """The topics that a broker serves."""
-    port, found = broker.web_url.rpartition(":")[2], []
-    for topic in topics:
+
+    def web_url_of(topic):
         path = topic.name.replace("://", "/")
         with urlopen(f"{broker.web_url}/lookup/v2/topic/{path}") as answer:
-            if json.load(answer)["httpUrl"].endswith(f":{port}"):
-                found.append(topic)
-    return found
+            return json.load(answer)["httpUrl"]
+
+    port = broker.web_url.rpartition(":")[2]
+    return [each for each in topics if answer_of(partial(web_url_of, each)).endswith(f":{port}")]
 
 
 def leader_of(brokers):
-    port = ask(brokers[0], "GET", "brokers/leaderBroker")["serviceUrl"].rpartition(":")[2]
+    told = answer_of(partial(ask, brokers[0], "GET", "brokers/leaderBroker"))["serviceUrl"]
+    port = told.rpartition(":")[2]
     return next(each for each in brokers if each.web_url.endswith(f":{port}"))
 
 
@@ -389,8 +405,8 @@ def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, brokers, relays
     def cut_off(victim, _others):
         """It does not hear of ZooKeeper for longer than its session, but of bookies and clients."""
         with silent(relays, [relays.to_zookeeper[brokers.index(victim)]]):
-            yield None
             time.sleep(2 * SESSION_MS / 1000)  # It is the fault itself.
+            yield None
 
     @contextmanager
     def witnessed(fault, victim, others):

@@ -183,3 +183,24 @@ async def test_brokers_know_each_other_by_a_connection():
     async with two_brokers() as pair:
         here, there = (each.broker for each in pair.brokers)
         await until(lambda: here.connection_count and there.connection_count)
+
+
+async def test_a_non_persistent_topic_comes_back_at_another_broker():
+    name = TopicName.parse("non-persistent://public/default/n")
+    async with two_brokers() as pair, Client(pair.brokers[0].service_url) as client:
+        consumer = await client.subscribe(str(name), "s")
+        producer = await client.create_producer(str(name))
+        await producer.send(b"before")
+        assert (await consumer.receive()).data == b"before"
+        here, there = sorted(pair.registries, key=lambda each: name not in each.loaded)
+        bundle = await here._resources.bundle(name)
+        pair.sessions[pair.registries.index(here)].expire()
+        await there.serve(name)
+        receiving = asyncio.ensure_future(consumer.receive())
+        async with asyncio.timeout(20):
+            while not receiving.done():  # What nobody consumes yet is dropped.
+                await producer.send(b"after")
+        assert (await receiving).data == b"after"
+        assert there.ownership.owns(bundle)
+        assert name in there.loaded
+        assert name not in here.loaded
