@@ -1,6 +1,7 @@
 """A cluster of ours and one of Apache Pulsar 4.0.7 replicate to each other.
 
-``ON_CLUSTER=1 pytest tests/replication/test_with_pulsar.py``; ``make cluster-jars`` fetches it.
+``ON_CLUSTER=1 pytest tests/replication/test_with_pulsar.py``, with ``COUNT=100000`` for so many
+messages each way; ``make cluster-jars`` fetches it.
 """
 
 import asyncio
@@ -18,10 +19,10 @@ from magnetar.schemas import AutoConsumeSchema
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(not os.environ.get("ON_CLUSTER"), reason="ON_CLUSTER=1 starts a Pulsar"),
 ]
-COUNT = 1000
+COUNT = int(os.environ.get("COUNT", "1000"))
 NUMBERS = [b"%d" % number for number in range(COUNT)]
 
 
@@ -73,10 +74,15 @@ async def test_messages_go_both_ways(pair):
 
 async def test_nothing_is_doubled_where_connections_are_cut(pair):
     here, there, topic = pair
-    for first in range(0, COUNT, 100):
+    for first in range(0, COUNT, COUNT // 10):
         for region in (here, there):
             await published(
-                region, topic, count=100, first=first, name=f"of {region.name}", batching=False
+                region,
+                topic,
+                count=COUNT // 10,
+                first=first,
+                name=f"of {region.name}",
+                batching=False,
             )
         await until(lambda: here.replicator(topic, "east")._remote.address)
         here.replicator(topic, "east")._remote._connection.abort(ConnectionLost("cut"))

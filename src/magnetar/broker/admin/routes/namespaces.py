@@ -111,12 +111,17 @@ async def delete(admin: RecordServices, request: Request) -> Reply:
             "Broker doesn't allow forced deletion of namespaces: its forceDeleteNamespaceAllowed is"
             " false",
         )
+    found = await admin.resources.namespace(namespace)
+    if found is not None and len(found.policies.replication_clusters or ()) > 1:
+        raise Rejection(
+            412,
+            f"Cannot delete the global namespace {namespace}. There are still more than one "
+            "replication clusters configured.",
+        )
     if force:
         await delete_by_force(admin, namespace)
         return done()
-    if await admin.resources.namespace(namespace) and await topics_of(
-        admin.owners, namespace, NON_PERSISTENT
-    ):
+    if found is not None and await topics_of(admin.owners, namespace, NON_PERSISTENT):
         raise Conflict("Cannot delete non empty namespace")
     async with admin.resources.deleting_namespace(namespace):
         await _delete_events(admin, namespace)

@@ -34,6 +34,17 @@ async def test_a_namespace_goes_where_it_is_allowed_to(world):
     assert (await world.ask("POST", f"{NAMESPACE}/replication", both)).status == 400
 
 
+async def test_a_namespace_of_several_clusters_is_not_deleted(world):
+    await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
+    both = ["remote", "standalone"]
+    await world.ask("POST", "/admin/v2/tenants/public", {"adminRoles": [], "allowedClusters": both})
+    await world.ask("POST", f"{NAMESPACE}/replication", both)
+    refused = await world.ask("DELETE", NAMESPACE)
+    assert (refused.status, "more than one replication clusters" in refused.reason) == (412, True)
+    await world.ask("POST", f"{NAMESPACE}/replication", ["standalone"])
+    assert (await world.ask("DELETE", NAMESPACE)).status == 204
+
+
 @pytest.mark.parametrize("sent", [{}, "standalone", [[5]]])
 async def test_what_is_no_list_of_clusters_is_refused(world, sent):
     for path in ("replication", "allowedClusters"):
