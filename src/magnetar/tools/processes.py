@@ -13,6 +13,7 @@ import logging
 import os
 import select
 import selectors
+import shutil
 import signal
 import socket
 import sys
@@ -156,10 +157,13 @@ class Processes:
         ours, its = socket.socketpair()
         sys.stdout.flush()
         sys.stderr.flush()
+        # What is meant for the copy waits until it is one, with handlers of its own.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         pid = os.fork()
         if pid == 0:
             ours.close()
             self._work(process.number, its)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         its.close()
         process.pid, process.link, process.ready, process.missed = pid, ours, False, 0
         self._selector.register(ours, selectors.EVENT_READ, lambda _: self._heard(process))
@@ -171,12 +175,15 @@ class Processes:
             signal.set_wakeup_fd(-1)
             for each in _SIGNALS:
                 signal.signal(each, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             for process in self._processes:
                 if process.link is not None:
                     process.link.close()  # Else it would not end while we live.
             self._selector.close()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            threading.Thread(target=_end_with, args=[link], daemon=True).start()
+            threading.Thread(
+                target=_end_with, args=[link, self._siblings[number]], daemon=True
+            ).start()
             with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
                 runner.run(_serve_and_beat(self._serve, self._siblings[number], link))
             code = 0
@@ -192,7 +199,8 @@ class Processes:
             os._exit(code)
 
     def _heard(self, process: _Process) -> None:
-        assert process.link is not None
+        if process.link is None:  # It was seen to have ended just before.
+            return
         said = b""
         with suppress(OSError):
             said = process.link.recv(4096)
@@ -278,11 +286,12 @@ class Processes:
                 os.kill(process.pid, number)
 
 
-def _end_with(link: socket.socket) -> None:
+def _end_with(link: socket.socket, sibling: Sibling) -> None:
     """End when the process does that looks after this one, whatever the loop is doing."""
     with suppress(OSError):
         while link.recv(16):
             pass
+    shutil.rmtree(sibling.logs[0].parent, ignore_errors=True)  # It could not do that itself.
     os._exit(1)
 
 
