@@ -18,9 +18,10 @@ from magnetar.model.names import NamespaceName, TopicName
 
 log = logging.getLogger(__name__)
 
-INTERVAL_S: Final = 5.0
+INTERVAL_S: Final = 15.0
 """From one round to the next: so long what nobody serves may wait."""
-TOPICS_PER_TURN: Final = 20
+PER_TURN: Final = 20
+"""Topics and namespaces that are looked at before others are served."""
 
 
 class ReplicatedTopics:
@@ -57,12 +58,14 @@ class ReplicatedTopics:
         if set(await self._resources.clusters()) <= {self._clusters.here}:
             return
         for tenant in await self._resources.tenants():
-            for namespace in await self._resources.namespaces(tenant):
+            for number, namespace in enumerate(await self._resources.namespaces(tenant)):
                 for topic in await self._replicated(namespace):
                     found.add(topic)
                     await self._open(topic)
-                    if len(found) % TOPICS_PER_TURN == 0:
+                    if len(found) % PER_TURN == 0:
                         await self._clock.sleep(0)
+                if number % PER_TURN == 0:
+                    await self._clock.sleep(0)
         self._opened &= found
 
     async def _replicated(self, namespace: NamespaceName) -> list[TopicName]:
