@@ -12,6 +12,7 @@ from magnetar.errors import ConnectionLost, MagnetarError, Refused
 from magnetar.message import metadata
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST as FIRST
+from magnetar.model.position import Position
 from magnetar.schemas import AutoConsumeSchema, Int32Schema, JsonSchema
 from magnetar.wire.schemas import version_bytes
 
@@ -181,6 +182,25 @@ async def test_what_came_is_known_over_a_restart(tmp_path):
         await caught_up(west, east)
         assert await received(east, 300) == [b"%d" % number for number in range(300)]
         assert east.topic(TOPIC).ledger.entry_count == 300
+
+
+async def test_a_cluster_that_names_no_places_is_known_by_the_producers_ids():
+    """As brokers before Pulsar 4.0, or behind a proxy."""
+    async with regions("west", "east", brokerDeduplicationEnabled=True) as (west, east):
+        await published(west, count=10, name="p", batching=False)
+        await caught_up(west, east)
+        replicator = west.replicator(TOPIC, "east")
+        replicator._remote._by_position = False
+        [inbound] = east.topic(TOPIC).producers.values()
+        inbound.connection.replicates_by_position = False
+        await published(west, first=10, count=90, name="p", batching=False)
+        await caught_up(west, east)
+        await replicator.cursor.reset(Position(replicator.mark.ledger_id, 20))
+        replicator.wake()
+        await published(west, first=100, count=1, name="p", batching=False)
+        await caught_up(west, east)
+        assert await received(east, 101) == [b"%d" % number for number in range(101)]
+        assert east.topic(TOPIC).message_count == 101
 
 
 async def test_clusters_come_and_go_with_the_policies_of_a_namespace():

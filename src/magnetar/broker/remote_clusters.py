@@ -210,7 +210,7 @@ class RemoteProducer:
         self._cluster = cluster
         self._topic = topic
         self._user = user
-        self._id = next(clusters.ids)
+        self._id = 0  # Of the producer that is attached, or about to be.
         self._name = clusters.topics.producer_name(clusters.here, cluster)
         self._connection: Connection | None = None
         self._tried: Connection | None = None  # That of the attempt under way.
@@ -363,6 +363,7 @@ class RemoteProducer:
         cluster = await self._clusters.reach(self._cluster)
         await self._check_partitions(cluster)
         connection = self._tried = await cluster.lookup.connect(str(self._topic))
+        self._id = next(self._clusters.ids)  # Receipts for what was sent before go to nobody.
         connection.producers[self._id] = self
         self._epoch += 1
         try:
