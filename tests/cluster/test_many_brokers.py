@@ -194,6 +194,7 @@ class OtherLoad(Load):
         self._process.stdin.close()
         super().end()
         assert self._process.wait(60) == 0
+        self._process.stdout.close()
 
 
 def load_by(url, tmp_path):
