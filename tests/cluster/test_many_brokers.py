@@ -1,7 +1,7 @@
 """Three brokers on one cluster under load, while they are killed, stopped, drained and cut off.
 
 ``KILLS=20 ON_CLUSTER=1 pytest -s tests/cluster/test_many_brokers.py`` does each 20 times, and
-prints how long publishing stood still; ``FAULTS`` names some of them, ``BY_PROXY=1`` puts a proxy
+prints how long publishing stood still; ``FAULTS`` names some of them, ``PROXY=1`` puts a proxy
 before the brokers, and ``LOAD=java`` or ``LOAD=go`` has another client publish.
 """
 
@@ -384,7 +384,7 @@ def rolled(victim, others):
 @pytest.fixture
 def url(brokers, tmp_path):
     """Where clients connect."""
-    if not os.environ.get("BY_PROXY"):
+    if not os.environ.get("PROXY"):
         yield url_of(brokers)
         return
     with proxy_process(tmp_path, url_of(brokers)) as (port, _pid):
