@@ -3,7 +3,7 @@
 A plan is drawn whole before anything runs, so that it can be made smaller, and run again.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from magnetar.model.subscriptions import SubscriptionType
@@ -58,6 +58,7 @@ class Subscribing:
     cumulative: bool
     lives_s: float  # About so long a consumer is there; then it leaves, or is killed.
     queue: int
+    work_s: float = 0.0  # About so long it works on each message.
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Plan:
     lost_answers: float = 0.0
     keep_alive_s: float = 10.0  # Of clients.
     rates: dict[str, float] = field(default_factory=dict)  # Of clocks, by process.
+
+    @property
+    def retained(self):
+        """Whether what is acknowledged stays stored."""
+        return self.settings["defaultRetentionTimeInMinutes"] != 0
 
     def shown(self):
         """The plan as text."""
@@ -136,6 +142,12 @@ def draw(seed):
         _fault(random, random.choice(kinds), names, bookie_names, storms)
         for _ in range(random.choice([0, 4, 8, 16, 24]) if kinds else 0)
     ]
+    retained = random.random() < 0.7
+    if not retained:
+        settings["defaultRetentionTimeInMinutes"] = settings["defaultRetentionSizeInMB"] = 0
+    subscribing = tuple(
+        replace(each, work_s=random.choice([0.0, 0.0, 0.2, 1.0])) for each in subscribing
+    )
     return Plan(
         seed,
         brokers,

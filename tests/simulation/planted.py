@@ -3,7 +3,12 @@
 from contextlib import contextmanager
 from unittest.mock import patch
 
+from magnetar.broker.dispatch.draining_slots import DrainingSlots
+from magnetar.broker.topics.features.deduplication import Deduplication
+from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
+from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.storage.ledger.bookkeeper.writer import BookKeeperWriter
+from magnetar.storage.managed_ledger.log_trimmer import LogTrimmer
 from magnetar.storage.metadata.leases import Leases
 
 PLANTED = {}
@@ -41,4 +46,39 @@ def receipt_of_a_dropped_run():
 
     right = BookKeeperWriter._answer_all
     with patch.object(BookKeeperWriter, "_answer_all", lied):
+        yield
+
+
+@planted
+def deduplication_forgotten():
+    """Who opens a topic does not learn which sequence ids are stored."""
+    with (
+        patch.object(Deduplication, "_learn", lambda *_: None),
+        patch.object(SequenceIds, "restore", lambda *_: None),
+    ):
+        yield
+
+
+@planted
+def trimmed_by_the_fastest_cursor():
+    """Ledgers are deleted that another cursor has not read."""
+
+    def fastest_mark(self):
+        return max((each.mark for each in self.cursors.values() if each.durable), default=None)
+
+    with patch.object(LogTrimmer, "_slowest_mark", fastest_mark):
+        yield
+
+
+@planted
+def key_moved_while_pending():
+    """A key goes to another consumer before all of it is acknowledged that the first one has."""
+    with patch.object(DrainingSlots, "refuse", lambda *_: False):
+        yield
+
+
+@planted
+def aborted_is_shown():
+    """What an aborted transaction has published is delivered."""
+    with patch.object(TransactionBuffer, "aborted_in", lambda *_: set()):
         yield

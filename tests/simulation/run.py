@@ -212,8 +212,9 @@ def main():
         print(plan.shown(), outcome.story, *outcome.findings, told(outcome), sep="\n")
         return FOUND if outcome.findings else 0
     seeds = range(arguments.first, arguments.first + arguments.count)
-    failed, simulated_s, cpu_s = [], 0.0, 0.0
+    ran, failed, simulated_s, cpu_s = 0, [], 0.0, 0.0
     for outcome in _outcomes(seeds, arguments):
+        ran += 1
         simulated_s += outcome.simulated_s
         cpu_s += outcome.cpu_s
         if outcome.findings:
@@ -222,7 +223,7 @@ def main():
             if arguments.stop:
                 break
     print(
-        f"{len(seeds)} seeds, {len(failed)} with findings {failed}; {simulated_s / 3600:.1f} hours "
+        f"{ran} seeds, {len(failed)} with findings {failed}; {simulated_s / 3600:.1f} hours "
         f"simulated in {cpu_s / 3600:.3f} hours of CPU"
     )
     return FOUND if failed else 0

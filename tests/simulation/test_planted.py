@@ -1,21 +1,22 @@
-"""Faults in the code are found: by the first seed that finds each, of 200 at most."""
+"""Faults in the code are found, each by one of the first 200 seeds.
+
+Which seed finds one changes with everything that takes another time, so all but one are tried on
+request: ``PLANTED=1 pytest tests/simulation/test_planted.py``, some minutes.
+"""
+
+import os
 
 import pytest
 from simulation.planted import PLANTED
 from simulation.replay import replay
 
-FOUND_BY = {
-    "early_ownership": 2,
-    "receipt_of_a_dropped_run": 9,
-}
-"""``make simulate ARGS="--plant NAME --stop"`` finds the seed again where plans have changed."""
+SOON = "aborted_is_shown"
+"""Found by most seeds that have transactions."""
 
 
-@pytest.mark.parametrize("plant", sorted(FOUND_BY))
+@pytest.mark.parametrize("plant", sorted(PLANTED))
 def test_a_fault_in_the_code_is_found(plant):
-    told, found = replay(FOUND_BY[plant], "--plant", plant)
-    assert found, told[-2000:]
-
-
-def test_every_fault_has_its_seed():
-    assert FOUND_BY.keys() == PLANTED.keys()
+    if plant != SOON and not os.environ.get("PLANTED"):
+        pytest.skip("PLANTED=1 tries them all")
+    told, found = replay("--plant", plant, "--count", "200", "--stop", "--processes", "1")
+    assert found, told

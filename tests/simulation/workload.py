@@ -179,6 +179,8 @@ class Consumers:
                 since = history.now
                 while True:
                     await self._one(process.name, consumer, since, await consumer.receive())
+                    if plan.work_s:
+                        await process.clock.sleep(self._random.uniform(0, 2 * plan.work_s))
             except MagnetarError as error:
                 history.note(process.name, f"consumes no more: {error!r}")
                 await process.clock.sleep(RETRY_S)
