@@ -107,7 +107,8 @@ class ClosedLoop:
         self._broker.delete_topics(self.topics)
 
     def _subscriber(self, number: int) -> Subscriber:
-        case, address, topic = self._case, self._broker.address, self.topics[0]
+        case, topic = self._case, self.topics[0]
+        address = self._broker.address_of(topic)
         name = f"load-{number}"
         if case.acks:
             name = name if case.kind is SubscriptionType.EXCLUSIVE else "load"
