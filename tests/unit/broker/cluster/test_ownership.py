@@ -215,6 +215,22 @@ async def test_a_session_lost_before_a_bundle_is_acquired_gives_up_the_others(br
     assert await asked == there.address.service_url
 
 
+async def test_a_lease_whose_answer_was_lost_is_had_by_who_asks_for_its_topics(brokers):
+    here, _ = brokers
+    put = here.metadata.put
+
+    async def lose(*arguments, **named):
+        await put(*arguments, **named)
+        raise StorageError("nobody answers")
+
+    here.metadata.put = lose
+    with pytest.raises(StorageError):
+        await owner_of(here)
+    here.metadata.put = put
+    await here.ownership.check(BUNDLE, TOPIC)
+    assert here.ownership.owns(BUNDLE)
+
+
 async def test_bundles_are_listed_in_order(brokers):
     here, _ = brokers
     names = [NamespaceName("a", "b"), NamespaceName("a", "a")]
