@@ -15,6 +15,9 @@ from transactions.enabled import SETTINGS
 from bench import other_clients
 from magnetar.testing.processes import BrokerProcess
 
+pytestmark = pytest.mark.timeout(other_clients.BUILD_TIMEOUT_S + 120)
+"""Go builds its program first, which takes minutes where nothing was built before."""
+
 QUIET = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
 HERE = Path(__file__).parent / "clients"
 SAID = {

@@ -202,8 +202,14 @@ async def test_what_is_no_value_of_a_policy_is_refused(world, path, body, status
 
 
 async def test_a_policy_that_is_not_in_force_is_kept_and_named(world):
-    kept = await world.ask("POST", f"{NAMESPACE}/clusterDispatchRate", RATE)
-    assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (204, "clusterDispatchRate")
+    copies = {
+        "bookkeeperEnsemble": 1,
+        "bookkeeperWriteQuorum": 1,
+        "bookkeeperAckQuorum": 1,
+        "managedLedgerMaxMarkDeleteRate": 1.0,
+    }
+    kept = await world.ask("POST", f"{NAMESPACE}/persistence", copies)
+    assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (204, "persistence")
     for answer in (
         await world.ask("DELETE", f"{NAMESPACE}/persistence"),
         await world.ask("POST", f"{NAMESPACE}/dispatchRate", RATE),
