@@ -91,8 +91,10 @@ def running(spark, config, access):
         jobs[0].stop()
         jobs[0] = FunctionJob(spark, config, access)
 
-    yield jobs, again
-    jobs[0].stop()
+    try:
+        yield jobs, again
+    finally:
+        jobs[0].stop()
 
 
 def instance_processes(spark):

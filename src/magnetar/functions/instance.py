@@ -43,7 +43,8 @@ RUN_MESSAGES_MAX: Final = 1000
 _IDLE_S: Final = 0.25
 _ERROR_PAUSE_S: Final = 1.0
 _PARTITIONS_CHECK_S: Final = 60.0
-_TRANSACTION_S: Final = 60.0
+_TRANSACTION_S: Final = 10.0
+"""How long what an instance had sent when it was killed keeps readers of its output waiting."""
 
 
 class Instance:
