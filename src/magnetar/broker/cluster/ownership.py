@@ -24,7 +24,7 @@ from functools import partial
 from itertools import cycle
 from typing import Any, Final, Protocol
 
-from magnetar.errors import MagnetarError, NotOwner, VersionMismatch
+from magnetar.errors import MagnetarError, MetadataLost, NotOwner, VersionMismatch
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
@@ -312,6 +312,7 @@ class Ownership:
 
         Another broker may have taken it before the note was there: that ends the note.
         """
+        owner: BrokerAddress | None = None
         changed = asyncio.Event()
         watches = [
             self._member.metadata.watch(path, lambda _: changed.set())
@@ -319,12 +320,17 @@ class Ownership:
         ]
         try:
             async with asyncio.timeout(TRANSFER_S_MAX):
-                while (owner := await self._take(bundle)) is not self.own:
-                    if await self.handed_to(bundle) != self.own:
-                        return owner
+                owner = await self._take(bundle)
+                while owner is not self.own and await self.handed_to(bundle) == self.own:
                     await changed.wait()
                     changed.clear()
+                    owner = await self._take(bundle)
         except TimeoutError:
+            if owner is None:
+                raise MetadataLost(
+                    f"the metadata store has not said in {TRANSFER_S_MAX:g} s who has bundle "
+                    f"{bundle}: see whether it can be reached"
+                ) from None
             log.warning("bundle.not_handed_over bundle=%s owner=%s", bundle, owner.name)
         finally:
             for watch in watches:

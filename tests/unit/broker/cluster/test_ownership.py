@@ -6,7 +6,7 @@ from support.loop import until, until_idle
 
 from magnetar.broker.cluster import ownership as ownership_module
 from magnetar.broker.cluster.ownership import TRANSITIONS, Event, State
-from magnetar.errors import NotOwner, NotReady, StorageError
+from magnetar.errors import MetadataLost, NotOwner, NotReady, StorageError
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import RING_END, Bundle
 from magnetar.model.names import NamespaceName, TopicName
@@ -122,6 +122,16 @@ async def test_a_broker_that_does_not_come_for_its_bundle_loses_its_turn(brokers
     assert await owner_of(here) == there.address.service_url
     await asyncio.wait_for(changed.wait(), 10)
     assert await owner_of(here) == here.address.service_url
+
+
+async def test_a_store_that_is_silent_while_a_bundle_is_handed_over_is_named(brokers, monkeypatch):
+    monkeypatch.setattr(ownership_module, "TRANSFER_S_MAX", 0.05)
+    here, there = brokers
+    await owner_of(here)
+    await here.ownership.unload(BUNDLE, nothing, there.address)
+    there.metadata.put = lambda *_, **__: asyncio.Event().wait()
+    with pytest.raises(MetadataLost, match="has not said in"):
+        await owner_of(there)
 
 
 async def test_a_lost_session_gives_up_everything_before_another_broker_has_it(brokers):
