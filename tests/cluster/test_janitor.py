@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from pulsar.schema import StringSchema
 from support.bookkeeper import bookkeeper_store, session
-from support.clusters import cluster_in
+from support.clusters import cluster_in, only_on_request
 
 from bench.bookkeeper_cluster import conf_text
 from magnetar import Client
@@ -54,6 +54,7 @@ class InTwoDays(SystemClock):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Bookies that no other test has ledgers at."""
+    only_on_request()
     with cluster_in(tmp_path_factory.mktemp("bookies"), bookies=2) as bookies:
         yield bookies
 

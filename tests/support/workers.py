@@ -13,11 +13,23 @@ from xdist.scheduler import LoadScopeScheduling
 TOGETHER = ("tests/architecture/", "tests/contract/", "tests/examples/")
 """Folders whose tests share what takes long to make."""
 
-SPARK, SPARKS_MAX = "tests/spark/", 1
-"""So many processes have a Spark, which their files share: it takes memory, and 10 s of CPU."""
+SPARK = ("tests/spark/",)
+CLUSTER = (
+    "tests/contract/",
+    "tests/cluster/test_broker_on_cluster.py",
+    "tests/cluster/test_moves.py",
+    "tests/cluster/test_proxy.py",
+    "tests/cluster/test_real_stores.py",
+    "tests/cluster/test_stores_seen.py",
+    "tests/cluster/test_topic_policies.py",
+)
+SHARED = (SPARK, CLUSTER)
+"""One process runs each: what its files share, a Spark or a real ZooKeeper server with bookies,
+takes memory, and 10 or 20 s of CPU."""
 
 FIRST = (
-    SPARK,
+    *SPARK,
+    *CLUSTER,
     "tests/faults/",
     "tests/documents/",
     "tests/examples/",
@@ -72,12 +84,17 @@ class ByFile(LoadScopeScheduling):
     def _assign_work_unit(self, node):
         if node not in self.registered_collections:
             return  # It takes the place of one that crashed, and asks when it knows the tests.
-        spark = node in self.nodes[:SPARKS_MAX]
-        fit = (scope for scope in self.workqueue if spark or not scope.startswith(SPARK))
-        scope = next(fit, None)
+        scope = next((scope for scope in self.workqueue if self._runs(node, scope)), None)
         if scope is not None:
             self.workqueue.move_to_end(scope, last=False)
             super()._assign_work_unit(node)
+
+    def _runs(self, node, scope):
+        """Whether it is one that others would have to make again what its tests share."""
+        for place, files in enumerate(SHARED):
+            if scope.startswith(files):
+                return node in self.nodes[: place + 1][-1:]
+        return True
 
 
 def pytest_xdist_auto_num_workers(config):
