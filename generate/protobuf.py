@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The files are registered under this path in protobuf's process-wide table of descriptors, where
 # the plain name PulsarApi.proto may already be taken by another package.
 VIRTUAL = "magnetar/proto"
-NAMES = ("PulsarApi", "BookKeeper", "BookKeeperV3", "ManagedLedger", "Schemas")
+NAMES = ("PulsarApi", "BookKeeper", "BookKeeperV3", "ManagedLedger", "Schemas", "Markers")
 
 
 def main() -> None:

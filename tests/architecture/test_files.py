@@ -31,6 +31,7 @@ TESTED_ELSEWHERE = {
     "broker/topics/features/topic_replication.py": "tests/replication",
     "broker/topics/publishing/replicator_producer.py": "tests/replication",
     "broker/topics/remote_topic.py": "a contract; tests/replication",
+    "broker/topics/replicated_subscriptions.py": "tests/replication",
     "tools/initialize_cluster_metadata.py": "tests/cluster/test_broker_on_cluster.py",
     "broker/assemble/new_cluster.py": "tests/cluster/test_broker_on_cluster.py",
     "tools/doctor/cluster.py": "tests/cluster/test_broker_on_cluster.py, on a real cluster",

@@ -11,6 +11,7 @@ from replication.test_two_clusters import caught_up, published
 from support.loop import until
 from support.regions import regions
 
+from magnetar.model.names import TopicName
 from magnetar.tools.admin.command import admin
 
 PAGE = (Path(__file__).parents[2] / "docs" / "replication.md").read_text()
@@ -56,32 +57,51 @@ async def test_clusters_take_over_as_the_page_says(tmp_path):
             for command in block:
                 await say(region, command)
         for region in (west, east):
-            await (await region.client.subscribe(TOPIC, "packing")).close()
+            await (await region.client.subscribe(TOPIC, "billing")).close()
+        await (await west.client.subscribe(TOPIC, "packing")).close()
+        [[replicated]] = commands("Subscriptions")
+        await say(west, replicated)
         await published(west, TOPIC, count=50, name="shop")
+        assert await consumed(west, "packing", 50) == list(range(50))
+        await until(lambda: followed(east))
+        await published(west, TOPIC, first=50, count=10, name="shop")
         await caught_up(west, east, TOPIC)
 
         [stats], [back_in_time] = commands("A planned failover")
         assert (await say.stats(west, stats))["east"]["replicationBacklog"] == 0
-        consumer = await east.client.subscribe(TOPIC, "packing")
-        for _ in range(50):
-            await consumer.acknowledge(await consumer.receive(20))
-        await consumer.close()
+        assert await consumed(east, "packing", 10) == list(range(50, 60))
+        await consumed(east, "billing", 60)
         await say(east, back_in_time)
-        consumer = await east.client.subscribe(TOPIC, "packing")
-        again = [int((await consumer.receive(20)).data) for _ in range(50)]
-        assert again == list(range(50))
-        await consumer.close()
+        assert await consumed(east, "billing", 60) == list(range(60))
 
         [stats], [taken_out] = commands("An unplanned failover")
         await west.down()
-        await published(east, TOPIC, first=50, count=50, name="other shop")
+        await published(east, TOPIC, first=60, count=40, name="other shop")
         found = (await say.stats(east, stats))["west"]
         assert (found["connected"], found["replicationBacklog"] > 0) == (False, True)
         assert found["trouble"]
+        assert await consumed(east, "packing", 40) == list(range(60, 100))
         await west.up()
         await caught_up(east, west, TOPIC)
-        consumer = await west.client.subscribe(TOPIC, "packing")
-        got = [int((await consumer.receive(20)).data) for _ in range(100)]
-        assert got == list(range(100))
+        assert await consumed(west, "billing", 100) == list(range(100))
+        await until(lambda: followed(west))
         await say(east, taken_out)
         await until(lambda: not east.topic(TOPIC).ledger.cursors.keys() & {"pulsar.repl.west"})
+
+
+async def consumed(region, subscription, count):
+    """Receive and acknowledge so many messages."""
+    async with await region.client.subscribe(TOPIC, subscription) as consumer:
+        found = []
+        for _ in range(count):
+            message = await consumer.receive(20)
+            found.append(int(message.data))
+            await consumer.acknowledge(message)
+        return found
+
+
+def followed(region):
+    """Whether the replicated subscription is at the end in a region."""
+    topic = region.loaded.get(TopicName.parse(TOPIC))
+    found = None if topic is None else topic.subscriptions.get("packing")
+    return found is not None and not found.backlog

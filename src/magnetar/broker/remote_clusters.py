@@ -25,7 +25,7 @@ from magnetar.broker.topics.remote_topic import (
 )
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed, NotReady, TopicNotFound
-from magnetar.message.send_run import SendRun
+from magnetar.message.send_run import OF_A_MARKER, SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.records import ClusterData
@@ -259,6 +259,7 @@ class RemoteProducer:
                 run.checksums[index],
                 num_messages=run.message_counts[index],
                 is_chunk=seen is not None and seen.chunk is not None,
+                marker=seen is not None and seen.is_marker,
             )
             self._connection.write_pieces(pieces)
 
@@ -294,7 +295,8 @@ class RemoteProducer:
             self._user.on_stored(None)
             return
         receipt = frame.command.send_receipt
-        self._user.on_stored(Position(receipt.sequence_id, receipt.highest_sequence_id))
+        source = Position(receipt.sequence_id, receipt.highest_sequence_id)
+        self._user.on_stored(None if source.entry_id == OF_A_MARKER else source)
 
     def on_send_error(self, frame: Frame) -> None:
         refusal = frame.command.send_error

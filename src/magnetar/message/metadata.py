@@ -21,6 +21,11 @@ _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise
 _TRANSACTION = b"\xb8\x01"  # likewise, of txnid_most_bits
 
+OF_SUBSCRIPTIONS = range(10, 14)
+"""The types of the markers that go to other clusters: ``subscription_markers.py``."""
+SNAPSHOT = 12
+"""The one of these that stays."""
+
 # What metadata says of how it was published, and not of the message.
 _OF_THE_FIRST_TIME = (
     "highest_sequence_id",
@@ -386,7 +391,9 @@ def replica(
     start = payload_start(entry)
     found = _parsed(entry[4:start])
     targets = list(map(text, found.replicate_to))
-    if found.HasField("marker_type") or found.HasField("replicated_from"):
+    if found.HasField("replicated_from"):
+        return None
+    if found.HasField("marker_type") and found.marker_type not in OF_SUBSCRIPTIONS:
         return None
     if targets and there not in targets:
         return None

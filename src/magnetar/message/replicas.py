@@ -23,6 +23,8 @@ _SOURCE: Final = re.compile(
     rb"\x0a\x1f" + SOURCE_POSITION.encode() + rb"\x12[\x03-\x29](\d{1,20}):(\d{1,20})"
 ).search
 
+_MARKER: Final = re.compile(rb"\xa0\x01[\x0a-\x0d]").search
+
 SchemaVersions = Callable[[bytes], bytes | None]
 """Tells the version that a schema has in the other cluster; None: that is not known yet."""
 
@@ -36,6 +38,7 @@ class Copies:
     checksums: list[int] = field(default_factory=list)
     end: int = 0  # The index behind the last entry that was looked at.
     unknown: bytes | None = None  # The version that the entry there names, and must be known first.
+    markers: list[int] = field(default_factory=list)  # The indexes of those of subscriptions.
 
     def add(self, indexes: list[int], data: list[bytes], checksums: list[int]) -> None:
         self.indexes += indexes
@@ -54,8 +57,9 @@ def copies(
 ) -> Copies:
     """Copy a run of entries, of which ``first`` is the place of the first, from here to there.
 
-    What is not to go is left out: what came from elsewhere, what names other clusters, markers, and
-    what nobody can read. Entries that name ``usual_version`` of a schema go on naming it.
+    What is not to go is left out: what came from elsewhere, what names other clusters, the markers
+    of transactions, and what nobody can read. Entries that name ``usual_version`` of a schema go on
+    naming it.
     """
     found, at, total = Copies(), 0, len(data)
     names = here.encode(), there.encode()
@@ -65,6 +69,8 @@ def copies(
         if found.end == total:
             return found
         entry = data[found.end]
+        if _MARKER(entry, 4, 4 + int.from_bytes(entry[:4])):
+            found.markers.append(found.end)  # Or what has such bytes in a text.
         version = metadata.schema_version(entry) or None
         known = None if version is None else schema_version(version)
         if version is not None and known is None:

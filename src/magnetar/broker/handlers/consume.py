@@ -265,6 +265,7 @@ def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeReq
         properties={pair.key: pair.value for pair in command.subscription_properties},
         consumer_epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
         read_compacted=command.read_compacted,
+        replicated=command.replicate_subscription_state,
     )
 
 

@@ -37,3 +37,26 @@ class ReplicationSettings:
         True,
         "a topic that the other cluster does not have, or with fewer partitions, is made there",
     )
+    subscriptions: bool = setting(
+        "enableReplicatedSubscriptions",
+        True,
+        "subscriptions that ask for it are kept as far in other clusters, too",
+    )
+    snapshot_interval_ms: int = setting(
+        "replicatedSubscriptionsSnapshotFrequencyMillis",
+        1000,
+        "from one snapshot of a topic for these to the next, where something was published",
+        minimum=10,
+    )
+    snapshot_timeout_s: int = setting(
+        "replicatedSubscriptionsSnapshotTimeoutSeconds",
+        30,
+        "a snapshot that not all clusters have answered by then is given up",
+        minimum=1,
+    )
+    snapshots_max: int = setting(
+        "replicatedSubscriptionsSnapshotMaxCachedPerSubscription",
+        10,
+        "snapshots that are known before a subscription has come past them",
+        minimum=1,
+    )

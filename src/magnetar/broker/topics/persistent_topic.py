@@ -197,7 +197,10 @@ class PersistentTopic:
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection
     ) -> tuple[PersistentSubscription, Consumer]:
-        return await self._subscriptions.subscribe(request, connection)
+        found = await self._subscriptions.subscribe(request, connection)
+        if request.replicated:
+            self._features.replicate_subscriptions()
+        return found
 
     async def leave(self, subscription: Subscription, consumer: Consumer) -> None:
         await self._subscriptions.leave(subscription, consumer)
@@ -205,7 +208,10 @@ class PersistentTopic:
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
     ) -> PersistentSubscription:
-        return await self._subscriptions.create(name, start, properties or {})
+        created = await self._subscriptions.create(name, start, properties or {})
+        if created.replicated:
+            self._features.replicate_subscriptions()
+        return created
 
     async def delete_subscription(self, name: str, *, force: bool = False) -> None:
         if name == COMPACTION_CURSOR and name in self.ledger.cursors:
@@ -227,6 +233,8 @@ class PersistentTopic:
         replicated: bool | None = None,
     ) -> None:
         await subscription.set_properties(properties, replicated=replicated)
+        if replicated is not None:
+            self._features.replicate_subscriptions()
 
     async def seek(
         self,

@@ -29,6 +29,7 @@ from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 if TYPE_CHECKING:  # Who replicates nothing does not pay for it.
     from magnetar.broker.topics.features.replicator import Replicator
     from magnetar.broker.topics.features.topic_replication import TopicReplication
+    from magnetar.broker.topics.replicated_subscriptions import ReplicatedSubscriptions
 
 _NO_REPLICATORS: Final[Mapping[str, "Replicator"]] = MappingProxyType({})
 
@@ -180,6 +181,15 @@ class TopicFeatures:
             self.offload.apply(self._state.policies.offload)
         return self.offload
 
+    def replicate_subscriptions(self) -> None:
+        """Subscriptions may have come that are replicated, or are no longer."""
+        if self.replication is None:
+            return
+        if self.replication.subscriptions is not None or any(
+            each.replicated for each in self._subscriptions.by_name.values()
+        ):
+            self.replication.replicate_subscriptions()
+
     async def maintain(self) -> None:
         """Save what is due. Raises what the stores raise."""
         if self._deduplication is not None:
@@ -228,9 +238,29 @@ class TopicFeatures:
             )
 
             self.replication = TopicReplication(
-                self._state, self._writer, self._producers.attached, clusters
+                self._state,
+                self._writer,
+                self._producers.attached,
+                clusters,
+                self._replicated_subscriptions,
             )
+            self.replicate_subscriptions()
         self.replication.apply()
+
+    def _replicated_subscriptions(
+        self, replication: "TopicReplication"
+    ) -> "ReplicatedSubscriptions | None":
+        """What keeps subscriptions in other clusters; None where the settings say no."""
+        clusters = self._context.clusters
+        if clusters is None or not clusters.settings.subscriptions:
+            return None
+        from magnetar.broker.topics.replicated_subscriptions import (  # noqa: PLC0415 - as above
+            ReplicatedSubscriptions,
+        )
+
+        return ReplicatedSubscriptions(
+            self._state, self._writer, self._subscriptions, replication.replicators, clusters
+        )
 
     @property
     def _compacts(self) -> bool:

@@ -12,7 +12,10 @@ from magnetar.broker.topics.log import log_positions
 from magnetar.broker.topics.log.backlog import BacklogCount, count_backlog
 from magnetar.broker.topics.log.termination import terminated_at
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.subscriptions.persistent_subscription import (
+    REPLICATED,
+    PersistentSubscription,
+)
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_state import StoredTopicState
@@ -81,6 +84,8 @@ class TopicSubscriptions:
                 raise NotAllowed(f"{kind} subscription with the same name already exists.")
             elif subscription.durable and request.properties and not subscription.properties:
                 await subscription.set_properties(request.properties)
+            if request.replicated and subscription.durable and not subscription.replicated:
+                await subscription.set_properties(replicated=True)
             if request.start_rollback_s > 0 and not subscription.consumers:
                 since = self.state.context.clock.wall_ms() - request.start_rollback_s * 1000
                 await subscription.cursor.reset(
@@ -135,7 +140,8 @@ class TopicSubscriptions:
         start = LATEST if latest else EARLIEST
         if request.durable:
             self.admission.check_first_use()
-            return await self._open(name, start, request.properties)
+            own = {REPLICATED: "1"} if request.replicated else {}
+            return await self._open(name, start, {**request.properties, **own})
         if name not in self.state.ledger.cursors:
             self.state.ledger.open_reader(name, start if request.start is None else request.start)
         return self._of_cursor(name)

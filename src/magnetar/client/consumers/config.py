@@ -57,7 +57,7 @@ class ConsumerConfig:
     subscription_properties: Mapping[str, str] = field(default_factory=dict)
     priority_level: int = 0  # 0 is served first; Shared and Failover.
     key_shared_policy: KeySharedPolicy | None = None  # None: the broker splits the keys.
-    replicate_subscription_state: bool = False  # To other clusters, where the broker does that.
+    replicate_subscription_state: bool = False  # It follows in other clusters.
     start_paused: bool = False  # Nothing is sent before ``resume``.
     receiver_queue_size: int = 1000  # Messages the broker may send ahead; 0: one, on demand.
     receiver_queue_bytes_max: int = 0  # About; it begins small and grows as far; 0: no limit.

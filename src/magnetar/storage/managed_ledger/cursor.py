@@ -8,7 +8,7 @@ what it leaves out is delivered again after a restart.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState
@@ -51,6 +51,8 @@ class Cursor:
         """The cursor's own ledgers: ``cursor_ledgers.py``. They are deleted with it."""
         self.mark_moved_ms = 0
         """When the mark last moved since the log was opened; 0 when it has not."""
+        self.moved: Callable[[Position], None] | None = None
+        """Gets the mark whenever it moves on."""
         self._mark_noted = mark
         self._log = log
         self._saver = saver
@@ -297,15 +299,18 @@ class Cursor:
         if self.acks.changes == self._changes_noted:
             return
         self._changes_noted = self.acks.changes
-        mark = self.acks.mark
+        mark, moved = self.acks.mark, False
         if mark is not self._mark_noted:
             if mark > self._mark_noted:
+                moved = True
                 self.mark_moved_ms = self._saver.clock.wall_ms()
             self._mark_noted = mark
         if mark >= self.reader.read_position:
             self.reader.rewind()
         if self.durable:
             self._saver.save_soon(self)
+        if moved and self.moved is not None:
+            self.moved(mark)
 
     def _state(self) -> CursorState:
         return state_of(

@@ -13,8 +13,8 @@ from magnetar.wire.frames import encode
 
 from .fields import pairs, schema_of
 
-_SEND_TAGS = [0x08, 0x10, 0x18, 0x30, 0x38]
-_SEND_TAGS_IN_TRANSACTION = [0x08, 0x10, 0x18, 0x20, 0x28, 0x30, 0x38]
+_SEND_TAGS = [0x08, 0x10, 0x18, 0x30, 0x38, 0x40]
+_SEND_TAGS_IN_TRANSACTION = [0x08, 0x10, 0x18, 0x20, 0x28, 0x30, 0x38, 0x40]
 _SIZES = Struct(">II").pack
 
 
@@ -64,6 +64,7 @@ def send(
     num_messages: int = 1,
     highest_sequence_id: int | None = None,
     is_chunk: bool = False,
+    marker: bool = False,
     txn: TxnId | None = None,
 ) -> list[bytes]:
     """One entry, as two pieces to be written one after the other."""
@@ -74,6 +75,7 @@ def send(
         None if num_messages == 1 else num_messages,
         highest_sequence_id,
         is_chunk or None,
+        marker or None,
     ]
     if txn is None:
         send = inner.write_fields(_SEND_TAGS, fields)

@@ -69,10 +69,7 @@ async def set_properties(_admin: TopicServices, request: Request, topic: StoredT
 
 
 async def replicated(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
-    """Whether other clusters are to have the subscription, by topic or partition.
-
-    This broker keeps what is said of it; it replicates to no other cluster.
-    """
+    """Whether other clusters are to have the subscription, by topic or partition."""
     return shown({str(topic.name): found_in(topic, request).replicated})
 
 
@@ -80,7 +77,7 @@ async def set_replicated(_admin: TopicServices, request: Request, topic: StoredT
     """Say whether other clusters are to have the subscription, too."""
     value = arguments.boolean(request)
     await topic.set_properties(found_in(topic, request), replicated=value)
-    return done(("replicatedSubscriptionStatus",) if value else ())
+    return done()
 
 
 async def skip_all(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:

@@ -10,7 +10,7 @@ what must be read from disk or asked for.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -69,8 +69,14 @@ class Replicator:
     """Of one topic to one cluster. It begins with ``wake``."""
 
     def __init__(
-        self, cluster: str, cursor: Cursor, state: StoredTopicState, clusters: OtherClusters
+        self,
+        cluster: str,
+        cursor: Cursor,
+        state: StoredTopicState,
+        clusters: OtherClusters,
+        saw: Callable[[str, EntryRun, Copies], None],
     ) -> None:
+        """``saw`` is called with what was read for the cluster, and may be again with the same."""
         self.cluster = cluster
         self.cursor = cursor
         self.entry_count = 0
@@ -78,6 +84,7 @@ class Replicator:
         self.size_bytes = 0
         self.expired_count = 0
         self._state = state
+        self._saw = saw
         self._here = clusters.here
         self._settings = clusters.settings
         self._reader = cursor.reader
@@ -115,6 +122,11 @@ class Replicator:
         return self.cursor.mark
 
     @property
+    def attached(self) -> bool:
+        """What is published is sent at once."""
+        return self._attached
+
+    @property
     def encrypted(self) -> bool:
         return bool(self._state.policies.encryption_required)
 
@@ -143,6 +155,11 @@ class Replicator:
             self._send_some()
         finally:
             self._running = False
+
+    def attach(self) -> None:
+        """Attach, although there may be nothing to send."""
+        if not self._closed:
+            self._remote.attach()
 
     def rest_if_idle(self) -> None:
         """Let go of the other cluster where there was nothing to send for long."""
@@ -310,6 +327,7 @@ class Replicator:
                 _leave_out(found, transactions.aborted_in(run))
             if found.end:
                 self._send(run, found)
+                self._saw(self.cluster, run, found)
             if found.unknown is not None:
                 self._reader.read_position = Position(run.ledger_id, run.first_entry_id + found.end)
                 self._busy = self._tasks.spawn("schema", self._learn(found.unknown))

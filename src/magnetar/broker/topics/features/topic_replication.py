@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from magnetar.broker.topics.features.replicator import Replicator
 from magnetar.broker.topics.publishing.producer import Producer
@@ -10,11 +11,32 @@ from magnetar.broker.topics.publishing.topic_writer import TopicWriter
 from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError
+from magnetar.message.replicas import Copies
 from magnetar.model.position import EARLIEST, LATEST
 from magnetar.model.stats import ReplicationStats, TopicStats
+from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
+
+
+class SubscriptionReplication(Protocol):
+    """Keeps the subscriptions of a topic as other clusters have them."""
+
+    def apply(self) -> None:
+        """Know which subscriptions are replicated now."""
+
+    def grew(self) -> None:
+        """Something was published."""
+
+    def look_again(self) -> None:
+        """Try again what could not be done."""
+
+    def read(self, cluster: str, run: EntryRun, indexes: Sequence[int]) -> None:
+        """The replicator to a cluster has read these entries, which may be markers."""
+
+    async def close(self) -> None:
+        """End what runs."""
 
 
 class TopicReplication:
@@ -26,13 +48,17 @@ class TopicReplication:
         writer: TopicWriter,
         producers: Mapping[str, Producer],
         clusters: OtherClusters,
+        subscriptions: Callable[["TopicReplication"], SubscriptionReplication | None],
     ) -> None:
+        """``subscriptions`` is asked once there is something to do for them."""
         self.replicators: dict[str, Replicator] = {}  # By cluster.
         self._state = state
         self._ledger = state.ledger
         self._writer = writer
         self._producers = producers
         self._clusters = clusters
+        self._subscriptions = subscriptions
+        self.subscriptions: SubscriptionReplication | None = None  # None before the first one.
         self._tasks = Tasks(f"replication of {state.name}")
         self._settling: asyncio.Task[MagnetarError | None] | None = None
         writer.replicators = self.replicators
@@ -56,8 +82,17 @@ class TopicReplication:
         for replicator in self.replicators.values():
             replicator.wake()
             replicator.rest_if_idle()
+        if self.subscriptions is not None:
+            self.subscriptions.look_again()
         self._settle()
         await self.settled()
+
+    def replicate_subscriptions(self) -> None:
+        """Some are replicated, or are no longer."""
+        if self.subscriptions is None:
+            self.subscriptions = self._subscriptions(self)
+        if self.subscriptions is not None:
+            self.subscriptions.apply()
 
     def may_rest(self) -> bool:
         """False: something is still to be sent."""
@@ -81,6 +116,8 @@ class TopicReplication:
     async def close(self) -> None:
         """Send nothing any more; the cursors keep how far it came."""
         await self._tasks.close()
+        if self.subscriptions is not None:
+            await self.subscriptions.close()
         for replicator in self.replicators.values():
             await replicator.close()
 
@@ -122,11 +159,20 @@ class TopicReplication:
     async def _begin(self, cluster: str) -> None:
         start = EARLIEST if self._clusters.settings.start_at == "earliest" else LATEST
         cursor = await self._ledger.open_cursor(self._clusters.cursor_name(cluster), start)
-        replicator = Replicator(cluster, cursor, self._state, self._clusters)
+        replicator = Replicator(cluster, cursor, self._state, self._clusters, self._saw)
         self._limit(replicator)
         self.replicators[cluster] = replicator
         log.info("replicator.began topic=%s cluster=%s", self._state.name, cluster)
         replicator.wake()
+
+    def _saw(self, cluster: str, run: EntryRun, found: Copies) -> None:
+        if found.markers:
+            if self.subscriptions is None:
+                self.replicate_subscriptions()
+            if self.subscriptions is not None:
+                self.subscriptions.read(cluster, run, found.markers)
+        if self.subscriptions is not None and found.end > len(found.markers):
+            self.subscriptions.grew()
 
     async def _end(self, cluster: str) -> None:
         replicator = self.replicators.pop(cluster, None)

@@ -36,6 +36,8 @@ class SubscribeRequest:
     consumer_epoch: int | None = None
     read_compacted: bool = False
     """Read the topic as compaction left it. Only for one active consumer."""
+    replicated: bool = False
+    """The subscription, if it is durable, is to be as far in other clusters, too."""
 
 
 @dataclass(slots=True)

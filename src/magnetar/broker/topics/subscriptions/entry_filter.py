@@ -11,6 +11,7 @@ from magnetar.broker.topics.subscriptions.consumer import entry_ids_of
 from magnetar.broker.topics.subscriptions.pending_acks import PendingAcks
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.message.entry_traits import EntryTraits
+from magnetar.message.metadata import SNAPSHOT
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -19,7 +20,7 @@ from magnetar.storage.managed_ledger.run import EntryRun
 class EntryFilter:
     """Sorts entries out for one subscription; ``acknowledged`` is called when it did."""
 
-    __slots__ = ("_acknowledged", "_cursor", "_state", "pending")
+    __slots__ = ("_acknowledged", "_cursor", "_state", "pending", "read_snapshot")
 
     def __init__(
         self, cursor: Cursor, state: StoredTopicState, acknowledged: Callable[[], None]
@@ -29,6 +30,8 @@ class EntryFilter:
         self._acknowledged = acknowledged
         self.pending: PendingAcks | None = None
         """What transactions have acknowledged that did not end, where there ever was one."""
+        self.read_snapshot: Callable[[bytes], None] | None = None
+        """Gets the snapshots over clusters that are read, where the subscription is replicated."""
 
     @property
     def in_transactions(self) -> bool:
@@ -58,6 +61,11 @@ class EntryFilter:
             hidden |= transactions.aborted_in(run)
         hidden.intersection_update(indexes)
         if hidden:
+            if self.read_snapshot is not None:
+                for index in sorted(hidden):
+                    seen = traits.unusual.get(index)
+                    if seen is not None and seen.marker_type == SNAPSHOT:
+                        self.read_snapshot(run.data[index])
             self._cursor.acknowledge_entries(
                 run.ledger_id, [run.first_entry_id + index for index in sorted(hidden)]
             )

@@ -29,7 +29,7 @@ from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
 
 REPLICATED: Final = "pulsar.replicated.subscription"
-"""The property of a cursor whose subscription other clusters are to have, too: none do yet."""
+"""The property of a cursor whose subscription other clusters are to have, too."""
 
 
 class PersistentSubscription(Subscription):
@@ -110,6 +110,15 @@ class PersistentSubscription(Subscription):
         if self.replicated if replicated is None else replicated:
             kept[REPLICATED] = "1"
         await self.cursor.set_properties(kept)
+
+    def watch(
+        self,
+        read_snapshot: Callable[[bytes], None] | None,
+        moved: Callable[[Position], None] | None,
+    ) -> None:
+        """Tell of the snapshots that are read for it, and of its mark when that moves on."""
+        self._filter.read_snapshot = read_snapshot
+        self.cursor.moved = moved
 
     @property
     def awaits_entries(self) -> bool:
