@@ -6,14 +6,19 @@ from collections import defaultdict
 from contextvars import copy_context
 
 from simulation.history import number_of
+from simulation.stored import left_behind, markers
 
 from magnetar.errors import MagnetarError
 from magnetar.model.subscriptions import SubscriptionType
-from magnetar.testing.simulation.processes import process_of
+from magnetar.testing.simulation.processes import WALL_MS, process_of
 
 SAVED_S = 5.0
 """Within this time a cursor is saved, where nothing goes wrong."""
-SETTLED_S = 60.0
+READER = "reader"
+"""Who consumes last, and all that is left."""
+EARLY_S = 1.5
+"""So much too early what is late may come: brokers look for it now and then."""
+SETTLED_S = 15.0
 """So long after something went wrong all is as before."""
 
 
@@ -43,14 +48,18 @@ class Told(logging.Handler):
         self._cluster.note(process.name if process else "world", f"| {record.getMessage()}")
 
 
-def check_deliveries(history, plan):
-    """What subscriptions promise."""
+def check_deliveries(history, plan, letters):
+    """What subscriptions promise; ``letters`` are dead, by the topic they are in."""
     for subscribing in plan.subscribing:
         deliveries = history.deliveries[subscribing.topic, subscribing.name]
         label = f"{subscribing.topic} {subscribing.name} {subscribing.type.printed}"
         _all_arrived(history, subscribing, deliveries, label)
         _in_order(history, plan, subscribing, deliveries, label)
         _not_again(history, subscribing, deliveries, label)
+        if plan.retained or not subscribing.redeliveries_max:  # Else letters may be gone.
+            _not_skipped(history, subscribing, deliveries, letters, label)
+        if plan.clocks_agree and not subscribing.type.single_active:
+            _not_early(history, deliveries, label)
 
 
 def _all_arrived(history, subscribing, deliveries, label):
@@ -71,13 +80,14 @@ def _in_order(history, plan, subscribing, deliveries, label):
         return
     keys_alone = subscribing.type is SubscriptionType.KEY_SHARED
     by_key = _by_key(plan)
+    late = {each.name for each in plan.producing if each.late_s and keys_alone}
     last, seen = {}, set()
     for each in deliveries:
         if each.number in seen:
             continue
         seen.add(each.number)
         key = history.sent[each.number][1]
-        if keys_alone and key is None:
+        if (keys_alone and key is None) or each.number.producer in late:
             continue
         if not keys_alone and each.number.producer not in by_key:
             key = None
@@ -95,19 +105,77 @@ def _not_again(history, subscribing, deliveries, label):
     """
     acknowledged = history.acknowledged[subscribing.topic, subscribing.name]
     ended = {
-        entry: max(times.values())
-        for entry, times in acknowledged.items()
-        if times.keys() >= history.entries[entry].keys()
+        entry: min(whole)
+        for entry, turns in acknowledged.items()
+        if (
+            whole := [
+                max(times.values())
+                for times in turns.values()
+                if times.keys() >= history.entries[entry].keys()
+            ]
+        )
     }
-    failures = history.failures()
+    troubles = history.troubles()
     for each in deliveries:
         at = ended.get(each.entry, float("inf"))
         if each.since > at and not any(
-            at - SETTLED_S < failure < min(each.since, at + SAVED_S) for failure in failures
+            begin < min(each.since, at + SAVED_S) and at < end + SETTLED_S
+            for begin, end in troubles
         ):
             history.find(
                 f"{each.number} came to {each.consumer}, and had been acknowledged: {label}"
             )
+
+
+def _not_skipped(history, subscribing, deliveries, letters, label):
+    """What nobody acknowledged comes again, to who consumes last."""
+    asked = history.asked[subscribing.topic, subscribing.name]
+    dead = set(map(number_of, letters.get(subscribing.dead_letters, ())))
+    last = {each.number for each in deliveries if each.consumer == READER}
+    delivered = dict.fromkeys(each.number for each in deliveries)
+    for number in delivered:
+        if number not in asked | dead | last:
+            history.find(f"{number} was not acknowledged, and comes no more: {label}")
+    for number in dead - delivered.keys():
+        history.find(f"{number} is dead, and was never delivered: {label}")
+
+
+def _not_early(history, deliveries, label):
+    for each in deliveries:
+        due = history.due.get(each.number, 0.0)
+        if each.at < due - EARLY_S:
+            history.find(f"{each.number} was delivered {due - each.at:.1f} s early: {label}")
+
+
+def check_compacted(history, stored, compacted):
+    """What compaction leaves: of each key the last message."""
+    for topic, messages in compacted.items():
+        there = set(map(number_of, messages))
+        last = {
+            (each.topic, each.key): number_of(each)
+            for each in stored[topic]
+            if each.key is not None
+        }
+        for (_, key), number in last.items():
+            if number not in there:
+                history.find(f"{number} is the last of {key}, and not in compacted {topic}")
+
+
+def check_seeking(history, seekers, stored):
+    """What readers got behind the place that they sought."""
+    for seeker in seekers:
+        numbers = [number_of(each) for each in stored[seeker.topic]]
+        first = {number: at for at, number in reversed(list(enumerate(numbers)))}
+        last = {number: at for at, number in enumerate(numbers)}
+        for behind, seen in seeker.seen:
+            if behind is not None and first[behind] != last[behind]:
+                continue  # It is stored twice: nobody knows which was meant.
+            at = 0 if behind is None else first[behind] + 1
+            if seen != numbers[at : at + len(seen)]:
+                history.find(
+                    f"behind {behind} came {list(map(str, seen))} in {seeker.topic}, not "
+                    f"{list(map(str, numbers[at : at + len(seen)]))}"
+                )
 
 
 def check_stored(history, plan, stored):
@@ -154,6 +222,52 @@ def _all_or_nothing(history, stored):
             history.find(f"a transaction was aborted, and is there: {list(map(str, group))}")
         elif committed and not found[0]:
             history.find(f"a transaction was committed, and is lost: {list(map(str, group))}")
+
+
+def check_records(history, since_s):
+    """What records and disks have at the end; ``since_s`` nothing went wrong."""
+    cluster = history.cluster
+    for (log, transaction), found in markers(cluster).items():
+        if len(found) > 1:
+            history.find(f"transaction {transaction} has ended {len(found)} times in {log}")
+    left = left_behind(cluster, WALL_MS + int(since_s * 1000))
+    if left:
+        history.find(f"ledgers that nobody lists: {left}")
+
+
+STANDING = ("kazoo", "broker:", "transactions:adopt")
+"""How the tasks begin that a broker has which nobody uses."""
+WAITING = ":abandoned"
+"""How those end that wait a minute for a reader that may come back."""
+
+
+def check_leaks(history, before):
+    """What servers still have when all clients have gone, and nothing goes wrong any more.
+
+    ``before`` are the tasks that there were then already.
+    """
+    cluster = history.cluster
+    sessions, servers = len(cluster.ensemble.sessions), len(cluster.servers) - 1
+    if sessions != servers:
+        history.find(f"{sessions} sessions of {servers} servers")
+    names = {each.name for each in cluster.servers}
+    for each in cluster.brokers:
+        process = each.process
+        names_left = sorted(task.get_name() for task in process.tasks if task in before)
+        left = [
+            name
+            for name in names_left
+            if not name.startswith((*STANDING, each.name)) and not name.endswith(WAITING)
+        ]
+        if left:
+            history.find(f"{each.name} still has tasks: {left}")
+        timers = cluster.loop.timers_of(process)
+        if len(timers) > len(process.tasks) + 3:
+            history.find(f"{each.name} still has {len(timers)} timers: {timers}")
+        there = [end.there for end in cluster.network.transports if end.process is process]
+        strange = sorted(set(there) - names)
+        if strange or len(there) > 3 * len(names):
+            history.find(f"{each.name} still has {len(there)} connections, to {strange or names}")
 
 
 def check_failures(history, loop):

@@ -2,15 +2,55 @@
 
 from contextlib import suppress
 
+from magnetar.broker.resources import Resources
 from magnetar.errors import MagnetarError
+from magnetar.model.bundles import halved
+from magnetar.model.names import NamespaceName
+from magnetar.model.policy_values import DispatchRate, PersistencePolicies, PublishRate
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+from magnetar.testing.simulation.cluster import BROKER_PORT, ZOOKEEPER_PORT
+from magnetar.testing.simulation.processes import Process
+
+DUEL_S = 35.0
+"""So long a duel takes at most."""
+
+NAMESPACE = NamespaceName.parse("public/default")
+POLICIES = (
+    {"unacked_per_consumer_max": 5},
+    {"unacked_per_subscription_max": 20, "unacked_per_consumer_max": None},
+    {"dispatch_rate": DispatchRate(messages=20, period_s=1)},
+    {"publish_rate": PublishRate(messages=10)},
+    {"persistence": PersistencePolicies(1, 1, 1, 1.0)},
+    {"deduplication": True},
+    {"compaction_threshold_bytes": 300},
+)
+"""What an operator sets. In the end nothing is."""
+
+
+async def operate(work):
+    """Do ``work`` with the records of the cluster, if they can be reached."""
+    with suppress(MagnetarError):
+        metadata = await ZooKeeperMetadataStore.open(
+            ZooKeeperSettings(servers=f"zookeeper:{ZOOKEEPER_PORT}")
+        )
+        resources = Resources(metadata, "standalone", codec=PulsarCodec())
+        try:
+            await work(resources)
+        finally:
+            resources.close()
+            await metadata.close()
 
 
 class Faults:
     """Carries out the faults of a plan."""
 
-    def __init__(self, cluster, faults):
+    def __init__(self, cluster, plan, history):
         self._cluster = cluster
-        self._faults = faults
+        self._wrong = history.wrong
+        self._faults = plan.faults
+        self._topics = list(plan.partitions)
         self._servers = {each.name: each for each in cluster.servers}
 
     def schedule(self):
@@ -24,11 +64,14 @@ class Faults:
         cluster.network.mend()
         cluster.network.slow.clear()
         cluster.network.torn = 0.0
+        cluster.bucket.fails = False
         cluster.ensemble.lag_s_max = cluster.ensemble.lost_answers = 0.0
         for server in cluster.servers:
             server.resume()
             server.start()
             server.process.fuse = None
+        if any(each.kind == "policy" for each in self._faults):
+            self._set({name: None for changed in POLICIES for name in changed})
         for each in cluster.bookies:
             each.disk.fails, each.disk.flips = False, 0.0
             self._set_bookie(each, mute=False, read_only=False)
@@ -36,6 +79,8 @@ class Faults:
     def _begin(self, fault):
         kind, _, what = fault.kind.partition(" ")
         begin = getattr(self, f"_{kind}")
+        now = self._cluster.loop.time()
+        self._wrong.append((now, now + (DUEL_S if kind == "duel" else fault.for_s)))
         begin(fault) if kind != "cut" else begin(fault, one_way=what == "one way")
 
     def _later(self, fault, end):
@@ -144,6 +189,100 @@ class Faults:
             if (each.here, each.there) == (fault.who, fault.whom):
                 network.reset(each)
 
+    def _duel(self, fault):
+        """Let another one serve what a broker has that does not know it, and goes on.
+
+        It cannot reach ZooKeeper, or stands still, until its session has ended and others were
+        asked for its topics, and a little longer.
+        """
+        cluster = self._cluster
+        server = self._busiest()
+        others = [each for each in cluster.brokers if each.runs and each is not server]
+        if server is None or not others:
+            return
+        frozen, links = fault.number % 3 == 0, [(server.name, "zookeeper")]
+        if frozen:
+            server.pause()
+        else:
+            if fault.number % 3 == 1:
+                links.append(("zookeeper", server.name))
+            cluster.note(server.name, "cannot reach zookeeper")
+            for link in links:
+                cluster.network.cut(*link)
+
+        async def duel():
+            here = set(cluster.ensemble.sessions_from(server.name))
+            await cluster.until(lambda: not here & cluster.ensemble.sessions.keys(), DUEL_S - 5)
+            cluster.note("world", f"{server.name} has no session, and is not told")
+            self._pass_by(others[fault.number % len(others)])
+            await cluster.sleep(fault.for_s % 4)
+            cluster.network.mend(links)
+            server.resume()
+
+        cluster.spawn(duel())
+
+    def _pass_by(self, broker):
+        """Let somebody ask a broker for all topics, so that it serves what is free."""
+        process, client = self._cluster.new_client(
+            "passer-by", f"pulsar://{broker.name}:{BROKER_PORT}", operation_timeout_s=5.0
+        )
+
+        async def look():
+            for topic in self._topics:
+                with suppress(MagnetarError):
+                    await client.create_reader(topic, EARLIEST_MESSAGE)
+            await process.clock.sleep(5.0)
+            self._cluster.kill_client(process)
+
+        process.run(look())
+
+    def _alone(self, fault):
+        """Let a broker reach one bookie alone; it may be killed before it reaches others again."""
+        cluster = self._cluster
+        server = self._busiest()
+        if server is None:
+            return
+        left = max(cluster.bookies, key=lambda each: each.disk.added_at)
+        links = [(server.name, each.name) for each in cluster.bookies if each is not left]
+        links += [link[::-1] for link in links]
+        cluster.note(server.name, f"cannot reach any bookie but {left.name}")
+        for link in links:
+            cluster.network.cut(*link)
+
+        def end():
+            if fault.number % 4:
+                server.kill()
+                self._later(fault, server.start)
+            cluster.network.mend(links)
+
+        cluster.loop.call_later(fault.for_s % 4, end)
+
+    def _blackout(self, fault):
+        """Let all bookies lose power at once, and come back one after the other."""
+        for number, each in enumerate(self._cluster.bookies):
+            each.kill(power=True)
+            self._cluster.loop.call_later(fault.for_s % 4 + number / 2, each.start)
+
+    def _bucket(self, fault):
+        bucket = self._cluster.bucket
+        self._cluster.note("bucket", "answers nothing")
+        bucket.fails = True
+
+        def well():
+            bucket.fails = False
+
+        self._later(fault, well)
+
+    def _busiest(self):
+        """The broker that has most topics; None where none runs that has any."""
+        topics = {
+            each: len(each.broker.registry.loaded)
+            for each in self._cluster.brokers
+            if each.runs and each.broker is not None and not each.process.paused
+        }
+        busiest = max(topics, key=topics.get, default=None)
+        return busiest if busiest is not None and topics[busiest] else None
+
     def _unload(self, fault):
         self._hand_over(fault, None)
 
@@ -168,6 +307,40 @@ class Faults:
                 await registry.unload_bundle(bundle, to)
 
         server.process.run(hand_over())
+
+    def _split(self, fault):
+        """Let an operator split a bundle that is served."""
+        server = self._busiest()
+        if server is None:
+            return
+        registry = server.broker.registry
+        bundles = sorted(registry.by_bundle(), key=str)
+        bundle = bundles[fault.number % len(bundles)]
+        boundaries = list(halved(bundle))
+        cluster = self._cluster
+        cluster.note(server.name, f"splits {bundle}")
+
+        async def split(resources):
+            await registry.split_bundle(
+                bundle,
+                bundle.split_at(boundaries),
+                lambda: resources.split_bundles(bundle.namespace, boundaries),
+            )
+
+        server.process.run(operate(split))
+
+    def _policy(self, fault):
+        """Let an operator change what holds for all topics."""
+        changed = POLICIES[fault.number % len(POLICIES)]
+        self._cluster.note("operator", f"sets {changed}")
+        self._set(changed)
+
+    @staticmethod
+    def _set(policies):
+        async def change(resources):
+            await resources.change_policies(NAMESPACE, lambda _: policies)
+
+        Process("operator").run(operate(change))
 
     def _jump(self, fault):
         server = self._servers[fault.who]

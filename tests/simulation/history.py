@@ -31,28 +31,39 @@ class Delivery(NamedTuple):
 class History:
     """What was sent, answered, delivered and acknowledged."""
 
-    def __init__(self, cluster, keep_alive_s):
+    def __init__(self, cluster, plan):
         self.cluster = cluster
-        self.keep_alive_s = keep_alive_s  # Of the clients.
+        self.keep_alive_s = plan.keep_alive_s  # Of the clients.
+        self._turns = defaultdict(dict)  # By consumer and entry: what it has of it this time.
         self.sent = {}  # The topic and the key of each, by number.
+        self.due = {}  # When those may be delivered that are late.
+        self.asked = defaultdict(set)  # What anybody acknowledged, by topic and subscription.
         self.answered = {}  # When, by number.
         self.entries = defaultdict(dict)  # What each entry holds.
         self.began = {}  # When each consumer began, by its name.
         self.deliveries = defaultdict(list)  # By topic and subscription.
-        self.acknowledged = defaultdict(
-            dict
-        )  # When, by topic and subscription, then entry, number.
+        # When, by topic and subscription, then entry, who had it together, and number.
+        self.acknowledged = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
         self.committed = {}  # True, False, or None: nobody knows; by the numbers of a transaction.
+        self.wrong = []  # From when to when a fault lasted.
         self.findings = []
 
     @property
     def now(self):
         return self.cluster.loop.time()
 
-    def failures(self):
-        """When something failed, so that what waited to be saved may not be."""
-        lines = [line.split(maxsplit=2) for line in self.cluster.story]
-        return [float(at) + BEGIN_S for at, who, what in lines if _is_failure(who, what)]
+    def troubles(self):
+        """When something was wrong, so that what waited to be saved may not be: from, to."""
+        began, found = {}, list(self.wrong)
+        for line in self.cluster.story:
+            at, who, what = line.split(maxsplit=2)
+            if not who.startswith(("broker", "bookie", "zookeeper")):
+                continue
+            if what.startswith(DOWN):
+                began.setdefault(who, float(at) + BEGIN_S)
+            elif what.startswith(UP) and who in began:
+                found.append((began.pop(who), float(at) + BEGIN_S))
+        return found + [(at, float("inf")) for at in began.values()]
 
     def note(self, who, what):
         self.cluster.note(who, what)
@@ -62,8 +73,10 @@ class History:
         self.note("FINDING", what)
         self.findings.append(what)
 
-    def was_sent(self, number, topic, key):
+    def was_sent(self, number, topic, key, late_s):
         self.sent[number] = topic, key
+        if late_s:
+            self.due[number] = self.now + late_s
         self.note(number.producer, f"sends {number.number} to {topic} {key or ''}")
 
     def was_answered(self, number, message_id):
@@ -71,6 +84,7 @@ class History:
         self.note(number.producer, f"is answered {number.number}: {message_id}")
 
     def was_delivered(self, subscribing, consumer, since, message):
+        """Returns the number, and what is to be told when it is acknowledged."""
         number = number_of(message)
         entry = (message.topic, *entries_of(message))
         self.deliveries[subscribing.topic, subscribing.name].append(
@@ -78,22 +92,36 @@ class History:
         )
         self.entries[entry][number] = None
         self.note(consumer, f"receives {number} {message.message_id}")
-        return number, entry
+        turn = self._turns[consumer, since, entry]
+        if number in turn:
+            turn = self._turns[consumer, since, entry] = {}
+        turn[number] = None
+        # Without indexes only who has acknowledged all of a batch has acknowledged any of it.
+        return number, (entry, 0 if subscribing.indexes else id(turn))
 
-    def was_acknowledged(self, subscribing, consumer, number, entry):
-        known = self.acknowledged[subscribing.topic, subscribing.name]
-        known.setdefault(entry, {}).setdefault(number, self.now)
+    def asks(self, subscribing, number):
+        """Somebody acknowledges, whatever becomes of that."""
+        self.asked[subscribing.topic, subscribing.name].add(number)
+
+    def asks_cumulatively(self, subscribing, consumer, since, message):
+        last = message.topic, entries_of(message)[-1]
+        for each in self.deliveries[subscribing.topic, subscribing.name]:
+            if each.consumer == consumer and each.since == since:
+                topic, *entries = each.entry
+                if topic == last[0] and entries[-1] <= last[1]:
+                    self.asks(subscribing, each.number)
+
+    def was_acknowledged(self, subscribing, consumer, number, what, *, in_transaction=False):
+        entry, together = what
+        if in_transaction and not subscribing.indexes:
+            together = -together  # Of a batch it does not count with what is acknowledged without.
+        known = self.acknowledged[subscribing.topic, subscribing.name][entry][together]
+        known.setdefault(number, self.now)
         self.note(consumer, f"has acknowledged {number}")
 
 
-FAILURES = (
-    *("is killed", "loses", "stands still", "goes on", "cannot reach", "is slow"),
-    *("has a disk", "reads wrong", "answers nothing", "takes no", "cannot begin"),
-)
-
-
-def _is_failure(who, what):
-    return who.startswith(("broker", "bookie", "zookeeper")) and what.startswith(FAILURES)
+DOWN = ("is killed", "loses power", "stands still", "stops", "has ended")
+UP = ("serves", "goes on")
 
 
 def number_of(message):

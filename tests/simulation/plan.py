@@ -11,6 +11,11 @@ from magnetar.model.subscriptions import SubscriptionType
 LENGTH_S = 60.0
 """About so long faults come, in simulated time."""
 
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+TRANSACTION_S = 20.0
+"""Who ends a transaction later than that finds it aborted."""
+
 QUORUMS = [(1, 1, 1), (2, 2, 1), (2, 2, 2), (3, 2, 2), (3, 3, 2), (3, 2, 1)]
 
 
@@ -43,6 +48,8 @@ class Producing:
     dies_at: tuple[int, ...] = ()  # Numbers before which it is killed, and comes back.
     again: bool = False  # It sends again what was not answered, and is deduplicated.
     transactions: int = 0  # So many messages in each; 0: none.
+    chunked: bool = False  # Each message goes in several entries.
+    late_s: float = 0.0  # Some are to be delivered up to so much later.
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,14 @@ class Subscribing:
     lives_s: float  # About so long a consumer is there; then it leaves, or is killed.
     queue: int
     work_s: float = 0.0  # About so long it works on each message.
+    indexes: bool = False  # Single messages of batches are acknowledged.
+    redeliveries_max: int = 0  # What comes more often goes to a topic of its own; 0: nothing does.
+    in_transactions: bool = False  # Some are acknowledged in transactions, some of these aborted.
+
+    @property
+    def dead_letters(self):
+        """The topic of what came too often."""
+        return f"{self.topic}-{self.name}-dead"
 
 
 @dataclass(frozen=True)
@@ -78,12 +93,30 @@ class Plan:
     lag_s: float = 0.0
     lost_answers: float = 0.0
     keep_alive_s: float = 10.0  # Of clients.
+    seeking: tuple[str, ...] = ()  # Topics that are read to and fro.
     rates: dict[str, float] = field(default_factory=dict)  # Of clocks, by process.
 
     @property
     def retained(self):
         """Whether what is acknowledged stays stored."""
         return self.settings["defaultRetentionTimeInMinutes"] != 0
+
+    @property
+    def compacted(self):
+        """Whether topics are compacted."""
+        return "brokerServiceCompactionThresholdInBytes" in self.settings
+
+    @property
+    def clocks_agree(self):
+        """Whether all processes have about the same date."""
+        return not self.rates and not any(each.kind == "jump" for each in self.faults)
+
+    @property
+    def ended_s(self):
+        """So long after the last was published, every transaction has ended."""
+        jumps = [each.number for each in self.faults if each.kind == "jump" and each.number > 0]
+        ahead_s = sum(jumps) / 1000 if self.settings["transactionCoordinatorEnabled"] else 0.0
+        return TRANSACTION_S + ahead_s + 10.0
 
     def shown(self):
         """The plan as text."""
@@ -120,8 +153,16 @@ def draw(seed):
     if random.random() < 0.5:
         settings["managedLedgerMaxEntriesPerLedger"] = random.choice([5, 20, 50])
         settings["managedLedgerMinLedgerRolloverTimeMinutes"] = 0
-    if random.random() < 0.3:
+        settings["retentionCheckIntervalInSeconds"] = random.choice([2, 5, 120])
+        if random.random() < 0.4:
+            settings |= _offload(random)
+    if random.random() < 0.4:
         settings["acknowledgmentAtBatchIndexLevelEnabled"] = True
+    if random.random() < 0.2:
+        settings["brokerServiceCompactionThresholdInBytes"] = random.choice([300, 3_000])
+        settings["brokerServiceCompactionMonitorIntervalInSeconds"] = random.choice([2, 10])
+    if random.random() < 0.3:
+        settings["maxMessageSize"] = 2_000
     partitions = {
         f"topic-{number}": random.choice([0, 0, 2, 3]) for number in range(random.choice([1, 2, 3]))
     }
@@ -130,7 +171,7 @@ def draw(seed):
         for number in range(random.choice([1, 2, 3, 4]))
     )
     subscribing = tuple(
-        _subscribing(random, f"subscription-{number}", topic)
+        _subscribing(random, f"subscription-{number}", topic, settings)
         for topic in partitions
         for number in range(random.choice([1, 1, 2]))
     )
@@ -142,12 +183,19 @@ def draw(seed):
         _fault(random, random.choice(kinds), names, bookie_names, storms)
         for _ in range(random.choice([0, 4, 8, 16, 24]) if kinds else 0)
     ]
+    if transactions:  # Who ends those that nobody ends goes by the clock of who began them.
+        faults = [
+            replace(each, number=MINUTE_MS) if abs(each.number) == HOUR_MS else each
+            for each in faults
+        ]
     retained = random.random() < 0.7
     if not retained:
         settings["defaultRetentionTimeInMinutes"] = settings["defaultRetentionSizeInMB"] = 0
     subscribing = tuple(
         replace(each, work_s=random.choice([0.0, 0.0, 0.2, 1.0])) for each in subscribing
     )
+    producing = tuple(_with_features(random, each, settings) for each in producing)
+    whole = [topic for topic, count in partitions.items() if not count and retained]
     return Plan(
         seed,
         brokers,
@@ -162,6 +210,7 @@ def draw(seed):
         lag_s=random.choice([0.0, 0.0, 0.05, 0.5]),
         lost_answers=random.choice([0.0, 0.0, 0.02]),
         keep_alive_s=random.choice([5.0, 10.0, 30.0]),
+        seeking=tuple(topic for topic in whole if random.random() < 0.4),
         rates={name: random.uniform(0.9, 1.1) for name in names if random.random() < 0.15},
     )
 
@@ -188,8 +237,22 @@ def _producing(random, name, topics, deduplicated, transactions):
     )
 
 
-def _subscribing(random, name, topic):
+def _with_features(random, producing, settings):
+    """Some of what a producer can do beside: what goes together with all else of it."""
+    if "maxMessageSize" in settings:
+        if producing.transactions or producing.batching:
+            producing = replace(producing, size=min(producing.size, 100))
+        else:
+            producing = replace(producing, chunked=True)
+    if not producing.transactions and not producing.again and random.random() < 0.2:
+        producing = replace(producing, late_s=random.choice([2.0, 10.0]))
+    return producing
+
+
+def _subscribing(random, name, topic, settings):
     kind = random.choice(list(SubscriptionType))
+    indexes = "acknowledgmentAtBatchIndexLevelEnabled" in settings
+    transactions = settings["transactionCoordinatorEnabled"]
     return Subscribing(
         name,
         topic,
@@ -200,7 +263,22 @@ def _subscribing(random, name, topic):
         cumulative=kind.single_active and random.random() < 0.3,
         lives_s=random.choice([1000.0, 1000.0, 20.0, 5.0]),
         queue=random.choice([1, 10, 1000]),
+        indexes=indexes and random.random() < 0.7,
+        redeliveries_max=0 if kind.single_active else random.choice([0, 0, 1, 3]),
+        in_transactions=transactions and random.random() < 0.5,
     )
+
+
+def _offload(random):
+    return {
+        "managedLedgerOffloadDriver": "filesystem",
+        "fileSystemURI": "file:///bucket",
+        "managedLedgerOffloadAutoTriggerSizeThresholdBytes": random.choice([0, 2_000]),
+        "managedLedgerOffloadDeletionLagMs": random.choice([0, 0, 5_000]),
+        "managedLedgerDataReadPriority": random.choice(
+            ["tiered-storage-first", "bookkeeper-first"]
+        ),
+    }
 
 
 FAULTS = [
@@ -215,7 +293,8 @@ FAULTS = [
     ),
     *("kill zookeeper", "pause zookeeper"),
     *("cut", "cut one way", "reset", "slow"),
-    *("unload", "transfer", "jump", "flip"),
+    *("unload", "transfer", "split", "policy", "jump", "flip"),
+    *("duel", "alone", "blackout", "bucket"),
 ]
 
 
@@ -235,6 +314,8 @@ def _fault(random, kind, brokers, bookies, storms):
         who = "zookeeper"
     elif kind == "transfer":
         whom = random.choice(brokers)
+    elif kind in {"duel", "alone"}:
+        number = random.randrange(1000)
     elif kind == "jump":
-        number = random.choice([-3_600_000, 60_000, 3_600_000])
+        number = random.choice([-HOUR_MS, MINUTE_MS, HOUR_MS])
     return Fault(at, kind, who, whom, for_s, number)

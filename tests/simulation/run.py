@@ -1,11 +1,13 @@
 """Runs seeds: ``python -m simulation.run 17`` replays one; ``--count 1000`` runs many.
 
-What is printed of one seed is its plan, its story in simulated time, and what was found.
+What is printed of one seed is its plan, its story in simulated time, and what was found. Where that
+is something, the plan is made smaller first.
 """
 
 import argparse
 import logging
 import os
+import re
 import sys
 import time
 import warnings
@@ -13,28 +15,45 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from random import Random
 
-from simulation.checks import Defects, Told, check_deliveries, check_failures, check_stored
-from simulation.faults import Faults
+from simulation.checks import (
+    READER,
+    Defects,
+    Told,
+    check_compacted,
+    check_deliveries,
+    check_failures,
+    check_leaks,
+    check_records,
+    check_seeking,
+    check_stored,
+)
+from simulation.faults import Faults, operate
 from simulation.history import History
 from simulation.plan import LENGTH_S, draw
 from simulation.planted import PLANTED
 from simulation.replay import FOUND
-from simulation.workload import CLIENT, Consumers, Publisher, subscribe
+from simulation.shrink import shrink
+from simulation.workload import CLIENT, Consumers, Publisher, Seeker, subscribe
 
-from magnetar.broker.resources import Resources
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.storage.codec.pulsar_codec import PulsarCodec
-from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 from magnetar.testing.simulation.cluster import SimulatedCluster
 from magnetar.testing.simulation.loop import BEGIN_S, Stuck
 from magnetar.testing.simulation.processes import Process
 
-PATIENCE_S = 300.0
-"""So long after the last fault everything must have ended, in simulated time."""
+PATIENCE_S = 120.0
+"""When all is well something is published in so long, in simulated time, until all is."""
+
+READ_S = 900.0
+"""In so long all can be read."""
+LEFT_S = 20.0
+"""Who consumes last waits so long for one more."""
+SHOWN_MAX = 5
+"""Of so many findings the lines that are about them are printed once more."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +78,7 @@ def run(plan, log=logging.ERROR):
         settings=plan.settings,
     )
     cluster.seed = plan.seed
-    history = History(cluster, plan.keep_alive_s)
+    history = History(cluster, plan)
     defects = Defects(history)
     root = logging.getLogger()
     level = root.level
@@ -96,40 +115,53 @@ async def _whole(cluster, plan, history):
     cluster.network.torn = plan.torn
     cluster.ensemble.lag_s_max = plan.lag_s
     cluster.ensemble.lost_answers = plan.lost_answers
-    faults = Faults(cluster, plan.faults)
+    faults = Faults(cluster, plan, history)
     faults.schedule()
     consumers = [Consumers(each, history, cluster) for each in plan.subscribing]
     publishers = [Publisher(each, history, cluster) for each in plan.producing]
-    for each in [*consumers, *publishers]:
+    seekers = [Seeker(each, history, cluster) for each in plan.seeking]
+    for each in [*consumers, *publishers, *seekers]:
         each.start()
     await cluster.sleep(LENGTH_S)
     history.note("world", "all is well from now on")
     faults.end()
-    if not await cluster.until(lambda: all(each.ended for each in publishers), PATIENCE_S):
-        left = [each.plan.name for each in publishers if not each.ended]
-        history.find(f"not all was published in {PATIENCE_S:g} s: {left}")
-        return
-    await cluster.sleep(30.0)  # Transactions that nobody ended are aborted.
-    for each in consumers:
+    while not await cluster.until(lambda: all(each.ended for each in publishers), PATIENCE_S):
+        if max(each.moved_s for each in publishers) < cluster.loop.time() - PATIENCE_S:
+            left = [each.plan.name for each in publishers if not each.ended]
+            history.find(f"nothing is published any more in {PATIENCE_S:g} s, not all: {left}")
+            return
+    well_s = cluster.loop.time()
+    await cluster.sleep(plan.ended_s)
+    for each in [*consumers, *seekers]:
         each.stop()
     process, client = cluster.new_client("reader", **CLIENT)
     read = process.run(_read_all(client, plan, history, process))
-    if not await cluster.until(read.done, PATIENCE_S):
-        history.find("not all could be read in time")
+    if not await cluster.until(read.done, READ_S):
+        history.find(f"not all could be read in {READ_S:g} s")
         return
-    check_deliveries(history, plan)
-    check_stored(history, plan, read.result())
+    stored, letters, compacted = read.result()
+    check_deliveries(history, plan, letters)
+    check_stored(history, plan, stored)
+    check_seeking(history, seekers, stored)
+    check_compacted(history, stored, compacted)
+    check_records(history, well_s)
+    closed = process.run(client.close())
+    await cluster.until(closed.done)
+    await cluster.sleep(5.0)
+    before = {task for each in cluster.brokers for task in each.process.tasks}
+    await cluster.sleep(20.0)
+    check_leaks(history, before)
 
 
 async def _create_topics(plan):
     """As an operator does, before anything goes wrong."""
-    metadata = await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers="zookeeper:2181"))
-    resources = Resources(metadata, "standalone", codec=PulsarCodec())
-    for topic, partitions in plan.partitions.items():
-        if partitions:
-            await resources.create_partitioned_topic(TopicName.parse(topic), partitions)
-    resources.close()
-    await metadata.close()
+
+    async def create(resources):
+        for topic, partitions in plan.partitions.items():
+            if partitions:
+                await resources.create_partitioned_topic(TopicName.parse(topic), partitions)
+
+    await operate(create)
 
 
 async def _read_all(client, plan, history, process):
@@ -139,23 +171,34 @@ async def _read_all(client, plan, history, process):
         since = history.now
         while True:
             try:
-                message = await consumer.receive(timeout_s=8.0)
+                message = await consumer.receive(timeout_s=LEFT_S)
             except TimedOut:
                 break
-            number, entry = history.was_delivered(subscribing, "reader", since, message)
+            number, entry = history.was_delivered(subscribing, READER, since, message)
             await consumer.acknowledge(message)
-            history.was_acknowledged(subscribing, "reader", number, entry)
+            history.was_acknowledged(subscribing, READER, number, entry)
         await consumer.close()
-    stored = {}
-    for topic in plan.partitions:
-        reader = await _again(
-            process, lambda each=topic: client.create_reader(each, EARLIEST_MESSAGE)
-        )
-        found = stored[topic] = []
-        while await _again(process, reader.has_message_available):
-            found.append(await reader.receive())
-        await reader.close()
-    return stored
+    stored = {topic: await _all_of(client, topic, process) for topic in plan.partitions}
+    letters = {
+        each.dead_letters: await _all_of(client, each.dead_letters, process)
+        for each in plan.subscribing
+        if each.redeliveries_max
+    }
+    compacted = {}
+    if plan.compacted and plan.retained:
+        for topic in plan.partitions:
+            compacted[topic] = await _all_of(client, topic, process, read_compacted=True)
+    return stored, letters, compacted
+
+
+async def _all_of(client, topic, process, **options):
+    """All that a reader finds in a topic."""
+    reader = await _again(process, lambda: client.create_reader(topic, EARLIEST_MESSAGE, **options))
+    found = []
+    while await _again(process, reader.has_message_available):
+        found.append(await reader.receive())
+    await reader.close()
+    return found
 
 
 async def _again(process, ask):
@@ -175,11 +218,42 @@ def told(outcome):
     )
 
 
-def run_seed(seed, plant=None, log=logging.ERROR):
+def run_seed(seed, plant=None):
     """In a process of its own; ``plant`` is a fault in the code."""
+    return _run_planted(draw(seed), plant)
+
+
+def _run_planted(plan, plant, log=logging.ERROR):
     warnings.simplefilter("ignore", RuntimeWarning)  # Of what nobody awaits any more.
     with PLANTED[plant]() if plant else nullcontext():
-        return run(draw(seed), log)
+        return run(plan, log)
+
+
+def _tell(arguments):
+    """Print the story of one seed: where something is found, of a smaller plan with the same."""
+    plan = draw(arguments.seed)
+    log = logging.INFO if arguments.log else logging.ERROR
+    outcome = _run_planted(plan, arguments.plant, log)
+    if outcome.findings and not arguments.whole:
+        work = partial(_run_planted, plant=arguments.plant, log=log)
+        plan, outcome = shrink(plan, outcome, work)
+    print(plan.shown(), outcome.story, sep="\n")
+    for finding in outcome.findings[:SHOWN_MAX]:
+        print("\nFINDING", finding, *_about(finding, outcome.story), sep="\n")
+    print(told(outcome))
+    return FOUND if outcome.findings else 0
+
+
+def _about(finding, story):
+    """The lines of a story that are about the message of a finding."""
+    message = re.match(r"(\S+):(\d+) ", finding)
+    if message is None:
+        return []
+    producer, number = message.groups()
+    ours = re.compile(
+        rf" {producer}:{number}\b| {producer} +(sends|is answered|does not know of) {number}\b"
+    )
+    return [line for line in story.splitlines() if ours.search(line)]
 
 
 def _outcomes(seeds, arguments):
@@ -195,28 +269,30 @@ def _outcomes(seeds, arguments):
 
 
 def main():
+    if "PYTHONHASHSEED" not in os.environ:  # Else the order of sets of texts follows from nothing.
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "simulation.run", *sys.argv[1:]])
     parser = argparse.ArgumentParser(prog="simulation.run")
     parser.add_argument("seed", type=int, nargs="?")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--log", action="store_true", help="with what the processes log")
+    parser.add_argument("--whole", action="store_true", help="of one seed the plan as it is drawn")
     parser.add_argument("--plant", choices=list(PLANTED), help="a fault in the code")
+    parser.add_argument("--digests", action="store_true", help="say of each story which it is")
     parser.add_argument("--stop", action="store_true", help="end with the first finding")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     if arguments.seed is not None:
-        plan = draw(arguments.seed)
-        outcome = run_seed(
-            arguments.seed, arguments.plant, logging.INFO if arguments.log else logging.ERROR
-        )
-        print(plan.shown(), outcome.story, *outcome.findings, told(outcome), sep="\n")
-        return FOUND if outcome.findings else 0
+        return _tell(arguments)
     seeds = range(arguments.first, arguments.first + arguments.count)
     ran, failed, simulated_s, cpu_s = 0, [], 0.0, 0.0
     for outcome in _outcomes(seeds, arguments):
         ran += 1
         simulated_s += outcome.simulated_s
         cpu_s += outcome.cpu_s
+        if arguments.digests:
+            print(outcome.seed, sha256(outcome.story.encode()).hexdigest()[:16], flush=True)
         if outcome.findings:
             failed.append(outcome.seed)
             print(told(outcome), flush=True)

@@ -3,8 +3,10 @@
 import asyncio
 from random import Random
 
-from simulation.history import Number
+from simulation.history import Number, number_of
+from simulation.plan import TRANSACTION_S
 
+from magnetar.client.consumers.dead_letter_policy import DeadLetterPolicy
 from magnetar.errors import MagnetarError
 from magnetar.model.subscriptions import InitialPosition
 
@@ -18,6 +20,7 @@ class Publisher:
     def __init__(self, plan, history, cluster):
         self.plan = plan
         self.ended = False
+        self.moved_s = 0.0  # When something became of its messages last.
         self._history = history
         self._cluster = cluster
         self._client_options = {**CLIENT, "keep_alive_interval_s": history.keep_alive_s}
@@ -44,6 +47,7 @@ class Publisher:
                     batch_delay_s=0.01,
                     batch_by_key=plan.batching and plan.keys > 0,
                     send_timeout_s=0 if plan.again else 30.0,
+                    chunking=plan.chunked,
                     **options,
                 )
                 break
@@ -96,12 +100,15 @@ class Publisher:
         details = {"key": key} if key else {}
         if plan.again:
             details["sequence_id"] = n
-        history.was_sent(number, plan.topic, key)
+        if plan.late_s and self._random.random() < 0.3:
+            details["deliver_after_s"] = self._random.uniform(1.0, plan.late_s)
+        history.was_sent(number, plan.topic, key, details.get("deliver_after_s", 0.0))
         try:
             message_id = await producer.send(value, txn=txn, **details)
         except MagnetarError as error:
             history.note(plan.name, f"does not know of {n}: {error!r}")
             return False
+        self.moved_s = history.now
         if txn is None:
             history.was_answered(number, message_id)
         return True
@@ -113,7 +120,7 @@ class Publisher:
         history.committed[group] = None
         aborts = self._random.random() < 0.25
         try:
-            txn = await client.transaction(timeout_s=20.0)
+            txn = await client.transaction(timeout_s=TRANSACTION_S)
             sent = await asyncio.gather(*(self._send(producer, n, txn) for n in numbers))
             if aborts or not all(sent):
                 await txn.abort()
@@ -173,30 +180,42 @@ class Consumers:
 
     async def _consume(self, process, client):
         history, plan = self._history, self.plan
+        letters = {}
+        if plan.redeliveries_max:
+            letters["dead_letter_policy"] = DeadLetterPolicy(
+                plan.redeliveries_max, dead_letter_topic=plan.dead_letters
+            )
         while True:
             try:
-                consumer = await subscribe(client, plan, receiver_queue_size=plan.queue)
+                consumer = await subscribe(client, plan, receiver_queue_size=plan.queue, **letters)
                 since = history.now
                 while True:
-                    await self._one(process.name, consumer, since, await consumer.receive())
+                    message = await consumer.receive()
+                    await self._one(process.name, client, consumer, since, message)
                     if plan.work_s:
                         await process.clock.sleep(self._random.uniform(0, 2 * plan.work_s))
             except MagnetarError as error:
                 history.note(process.name, f"consumes no more: {error!r}")
                 await process.clock.sleep(RETRY_S)
 
-    async def _one(self, name, consumer, since, message):
+    async def _one(self, name, client, consumer, since, message):
         plan, history = self.plan, self._history
         number, entry = history.was_delivered(plan, name, since, message)
         chance = self._random.random()
         if chance < plan.refused:
             consumer.negative_acknowledge(message)
         elif chance >= plan.refused + plan.forgotten:
+            done = (plan, name, number, entry)
             if plan.cumulative:
+                history.asks_cumulatively(plan, name, since, message)
                 await self._acknowledge(consumer.acknowledge_cumulative(message), None)
+            elif plan.in_transactions and chance > 0.7:
+                work = self._acknowledge_in_transaction(client, consumer, message, done)
+                asyncio.create_task(work)  # noqa: RUF006
             else:
-                done = (plan, name, number, entry)
-                asyncio.create_task(self._acknowledge(consumer.acknowledge(message), done))  # noqa: RUF006
+                history.asks(plan, number)
+                work = self._acknowledge(consumer.acknowledge(message), done)
+                asyncio.create_task(work)  # noqa: RUF006
 
     async def _acknowledge(self, asked, done):
         try:
@@ -205,6 +224,62 @@ class Consumers:
             return
         if done is not None:
             self._history.was_acknowledged(*done)
+
+    async def _acknowledge_in_transaction(self, client, consumer, message, done):
+        plan, name, number, _ = done
+        try:
+            txn = await client.transaction(timeout_s=TRANSACTION_S)
+            await consumer.acknowledge(message, txn=txn)
+            if self._random.random() < 0.3:
+                await txn.abort()
+                self._history.note(name, f"takes back that it has acknowledged {number}")
+            else:
+                self._history.asks(plan, number)
+                await txn.commit()
+                self._history.was_acknowledged(*done, in_transaction=True)
+        except MagnetarError as error:
+            self._history.note(name, f"cannot acknowledge {number} in a transaction: {error!r}")
+
+
+class Seeker:
+    """Reads a topic to and fro."""
+
+    def __init__(self, topic, history, cluster):
+        self.topic = topic
+        self.seen = []  # Behind which message it begins, or None, and what it received then.
+        self._history = history
+        self._cluster = cluster
+        self._random = Random(f"seek {topic} {cluster.seed}")
+
+    def start(self):
+        name = f"seeker-{self.topic[6:]}"
+        process, client = self._cluster.new_client(
+            name, **CLIENT, keep_alive_interval_s=self._history.keep_alive_s
+        )
+        self.process = process
+        process.run(self._read(process, client))
+
+    def stop(self):
+        self._cluster.kill_client(self.process)
+
+    async def _read(self, process, client):
+        known = []
+        while True:
+            await process.clock.sleep(self._random.uniform(0.5, 5.0))
+            behind = self._random.choice(known) if known and self._random.random() < 0.8 else None
+            here = []
+            try:
+                reader = await client.create_reader(self.topic, receiver_queue_size=10)
+                if behind is not None:
+                    await reader.seek(behind.message_id, inclusive=False)
+                self.seen.append((behind and number_of(behind), here))
+                for _ in range(self._random.choice([1, 5, 50])):
+                    message = await reader.receive(timeout_s=3.0)
+                    here.append(number_of(message))
+                    known.append(message)
+                await reader.close()
+            except MagnetarError as error:
+                self._history.note(process.name, f"reads no more: {error!r}")
 
 
 async def subscribe(client, plan, **options):
@@ -217,6 +292,7 @@ async def subscribe(client, plan, **options):
         initial_position=InitialPosition.EARLIEST,
         ack_receipts=True,
         ack_group_time_s=0.02,
+        batch_index_ack=plan.indexes,
         **shared,
         **options,
     )

@@ -24,7 +24,7 @@ class KeepAliveSweep:
     def __init__(self, interval_s: float, clock: Clock) -> None:
         self._pause_s = interval_s / SWEEPS_PER_INTERVAL
         self._clock = clock
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}  # In the order in which they came.
 
     def __len__(self) -> int:
         return len(self._connections)
@@ -33,10 +33,10 @@ class KeepAliveSweep:
         return list(self._connections)
 
     def add(self, connection: Connection) -> None:
-        self._connections.add(connection)
+        self._connections[connection] = None
 
     def discard(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
 
     def sweep(self) -> None:
         """Tick every connection that is due."""

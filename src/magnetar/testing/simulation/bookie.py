@@ -52,6 +52,7 @@ class Disk:
         self.fails = False  # Every sync fails, as of a disk that is full or broken.
         self.flips = 0.0  # How often what is read has a wrong byte.
         self.random = random
+        self.added_at = 0.0  # When an entry came last.
         self.synced: dict[int, StoredLedger] = {}
         self.waiting: list[_Note] = []  # For the sync that follows the one under way.
         self.syncing: list[_Note] = []
@@ -95,6 +96,7 @@ class Bookie:
         self, key: bytes, stored: bytes, flags: int, answer: Callable[[int, int, int], None]
     ) -> None:
         """Store an entry; ``answer`` is told a code, and which entry it is."""
+        self._disk.added_at = self._loop.time()
         ledger_id, entry_id = _IDS.unpack_from(stored)
         ledger = self._ledgers.get(ledger_id)
         if self.read_only and not flags & Flag.HIGH_PRIORITY:

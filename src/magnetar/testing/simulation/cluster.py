@@ -4,9 +4,10 @@ cluster = SimulatedCluster(Random(seed), brokers=3, bookies=4)
 cluster.run(work(cluster))    # ``work`` is a coroutine of the world around the processes.
 """
 
+import asyncio
 import gc
 import warnings
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from random import Random
@@ -18,6 +19,7 @@ from magnetar.broker.assemble.new_cluster import initialize_cluster
 from magnetar.broker.config import Config
 from magnetar.client.client import Client
 
+from .bucket import Bucket
 from .loop import BEGIN_S, SimulatedLoop
 from .machine import simulated_machine
 from .network import Network
@@ -49,6 +51,7 @@ class SimulatedCluster:
         self.network = Network(self.loop, self._fork(random))
         self.ensemble = Ensemble(self._fork(random))
         self.machine = self._fork(random)
+        self.bucket = Bucket(self._fork(random))
         common = (self.loop, self.network, self.note)
         address = f"zookeeper:{ZOOKEEPER_PORT}"
         self._settings: dict[str, object] = {
@@ -70,6 +73,7 @@ class SimulatedCluster:
         ]
         self.clients: list[Process] = []
         self.world = Context()
+        self._spawned: list[asyncio.Task[None]] = []
         self.prepared: Callable[[Process], None] = lambda _: None
 
     @property
@@ -90,7 +94,7 @@ class SimulatedCluster:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run ``work``, the world's part, to its end; then nothing of the cluster is left."""
-        with simulated_machine(self.machine), _no_collection():
+        with simulated_machine(self.machine, self.bucket), _no_collection():
             try:
                 result: T = self.loop.run_until_complete(work)
                 return result
@@ -123,18 +127,22 @@ class SimulatedCluster:
             await self.sleep(0.05)
         return True
 
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin ``work`` of the world's."""
+        self._spawned.append(self.loop.create_task(work, context=Context()))
+
     async def sleep(self, seconds: float) -> None:
         awake = self.loop.create_future()
         self.loop.call_later(seconds, awake.set_result, None, context=Context())
         await awake
 
-    def new_client(self, name: str, **options: Any) -> tuple[Process, Client]:
+    def new_client(self, name: str, url: str = "", **options: Any) -> tuple[Process, Client]:
         """A client in a process of its own."""
         process = Process(name)
         self.clients.append(process)
         chance = self._fork(self.machine).random
         client = process.context.run(
-            lambda: Client(self.service_url, clock=process.clock, chance=chance, **options)
+            lambda: Client(url or self.service_url, clock=process.clock, chance=chance, **options)
         )
         return process, client
 
@@ -156,18 +164,27 @@ class SimulatedCluster:
         """End all tasks, so that nothing of this run is told when it is collected."""
         processes = [each for server in self.servers for each in server.dead]
         processes += [each.process for each in self.servers if each.process is not None]
-        with patch("sys.unraisablehook", lambda _: None), warnings.catch_warnings():
+        with (
+            patch("sys.unraisablehook", lambda _: None),
+            patch("logging.Logger.handle", lambda *_: None),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")
             for process in [*processes, *self.clients]:
                 process.alive = False
-                for task in list(process.tasks):
-                    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
-                    work = task.get_coro()
-                    if isinstance(work, Coroutine):
-                        with suppress(BaseException):  # It cleans up where there is no loop.
-                            work.close()
+                self._close(process.tasks)
                 process.tasks.clear()
+            self._close(self._spawned)
             self.loop.close()
+
+    @staticmethod
+    def _close(tasks: Iterable[asyncio.Task[Any]]) -> None:
+        for task in list(tasks):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
+            work = task.get_coro()
+            if isinstance(work, Coroutine):
+                with suppress(BaseException):  # It cleans up where there is no loop.
+                    work.close()
 
 
 @contextmanager

@@ -123,6 +123,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._queue += [(handle, process) for handle in process.held]
         process.held.clear()
 
+    def timers_of(self, process: Process) -> list[asyncio.TimerHandle]:
+        """The timers that a process waits for."""
+        return [
+            handle
+            for _, _, handle, its in self._timers
+            if its is process and not handle.cancelled()
+        ]
+
     def is_running(self) -> bool:
         return self._runs
 

@@ -1,4 +1,4 @@
-"""What programs get of a machine: chance, sockets that listen, and kazoo. For a run, all simulated.
+"""What programs get of a machine: chance, sockets, kazoo, processes. For a run, all simulated.
 
 These are the doors by which something could come in that does not follow from the seed.
 """
@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+from .bucket import Bucket
 from .processes import process_of
 from .zookeeper_client import SimulatedKazoo
 
@@ -36,13 +37,14 @@ def listen(_host: str, port: int, _setting: str = "") -> Any:
 
 
 @contextmanager
-def simulated_machine(random: Random) -> Iterator[None]:
-    """Whatever is drawn in the block comes from ``random``."""
+def simulated_machine(random: Random, bucket: Bucket) -> Iterator[None]:
+    """Whatever is drawn in the block comes from ``random``; ledgers are offloaded to ``bucket``."""
     with ExitStack() as stack:
         for name, value in {
             "os.urandom": random.randbytes,
             "random._urandom": random.randbytes,  # Of ``secrets`` and SystemRandom.
             "magnetar.broker.addresses.listen": listen,
+            "magnetar.broker.assemble.managed_ledgers.HistoryOffloader": bucket.offloader,
             "magnetar.storage.metadata.zookeeper.KazooClient": SimulatedKazoo,
         }.items():
             stack.enter_context(patch(name, value))

@@ -191,7 +191,8 @@ class _Attempt:
             self.made.set_exception(ConnectionRefusedError(f"nobody listens at {self._address}"))
 
     def _accepted(self, ours: "SimulatedTransport") -> None:
-        if self.made.done() or self._network.is_cut(self._address[0], self._host):
+        gone = ours.process is not None and not ours.process.alive
+        if gone or self.made.done() or self._network.is_cut(self._address[0], self._host):
             ours.die(tell=True)
             return
         ours.accept(self._factory, self.made)
@@ -348,6 +349,7 @@ class SimulatedTransport(asyncio.Transport):
         if peer.over:
             if not self._network.is_silent(self.there):
                 self._under_way.clear()
+                self._network.transports.pop(self, None)
                 self.lose(ConnectionResetError("the peer knows no such connection"))
             return
         piece = self._under_way.popleft()

@@ -98,6 +98,7 @@ class Server:
     def _exit(self, process: Process) -> None:
         if process is not self.process or not process.alive:
             return
+        self._note(self.name, "has ended")
         self._end()
         if self._wanted:
             self._loop.call_later(RESTART_S, self._start_again, context=Context())
@@ -120,6 +121,7 @@ class ZooKeeperServer(Server):
 
     async def _work(self, process: Process) -> None:
         await self._ensemble.serve(self.name, self._port)
+        self._note(self.name, "serves")
         await asyncio.get_running_loop().create_future()
 
 
@@ -139,6 +141,7 @@ class BookieServer(Server):
         self.bookie = Bookie(self.disk)
         await self.bookie.serve(self.name, BOOKIE_PORT)
         await register(self._zookeeper, self.bookie_id, self.bookie, self._tasks)
+        self._note(self.name, "serves")
         await asyncio.get_running_loop().create_future()
 
 

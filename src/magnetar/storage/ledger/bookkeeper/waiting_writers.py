@@ -22,19 +22,19 @@ class WaitingWriters:
     def __init__(self, clock: Clock, tasks: Tasks) -> None:
         self._clock = clock
         self._tasks = tasks
-        self._writers: set[Waiting] = set()
+        self._writers: dict[Waiting, None] = {}  # In the order in which they began to wait.
         self._looking = False
 
     def add(self, writer: Waiting) -> None:
         """Look at a writer until it is discarded."""
-        self._writers.add(writer)
+        self._writers[writer] = None
         if not self._looking:
             self._looking = True
             self._tasks.spawn("look", self._look())
 
     def discard(self, writer: Waiting) -> None:
         """Nothing of a writer waits any more."""
-        self._writers.discard(writer)
+        self._writers.pop(writer, None)
 
     async def _look(self) -> None:
         while self._writers:

@@ -1,0 +1,76 @@
+"""What is stored in a simulated cluster, as one sees it who looks at records and disks."""
+
+from collections import defaultdict
+
+from magnetar.message.metadata import peek
+from magnetar.storage.codec.pulsar.ledgers_named import (
+    named_by_cursor,
+    named_by_log,
+    named_by_schema,
+)
+from magnetar.storage.codec.pulsar.message_head import message_of
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.ledger.bookkeeper.ledger_paths import ledger_id_of
+from magnetar.storage.metadata import paths
+
+LOGS = f"{paths.MANAGED_LEDGERS}/public/default/persistent/"
+LEDGERS = "/ledgers"
+HEAD_SIZE = 36  # Of an entry, with a digest of CRC32C.
+
+
+def markers(cluster):
+    """How often each transaction has ended in each log: those that end it, by log and its id."""
+    found = defaultdict(list)
+    for log, ledgers in _logs(cluster).items():
+        if "__transaction_" in log:
+            continue  # It has records.
+        for ledger_id, last in ledgers:
+            for entry_id, stored in _entries(cluster, ledger_id).items():
+                if last is not None and entry_id > last:
+                    continue
+                seen = peek(message_of(stored[HEAD_SIZE:]))
+                if seen.marker_type is not None and seen.transaction is not None:
+                    found[log, seen.transaction].append((ledger_id, entry_id))
+    return found
+
+
+def left_behind(cluster, since_ms):
+    """The ledgers that were made after a time, and that no record names."""
+    named = set()
+    for path, node in cluster.ensemble.znodes.nodes.items():
+        if path.startswith(f"{paths.SCHEMAS}/") and path.count("/") > 3 and node.value:
+            named |= named_by_schema(node.value, source=path)
+        elif path.startswith(f"{paths.MANAGED_LEDGERS}/"):
+            depth = path.count("/") - paths.MANAGED_LEDGERS.count("/") - paths.MANAGED_LEDGER_DEPTH
+            if depth == 0:
+                named |= named_by_log(node.value, source=path)
+            elif depth == 1:
+                named |= named_by_cursor(node.value, source=path)
+    return sorted(
+        ledger_id
+        for path, node in cluster.ensemble.znodes.nodes.items()
+        if (ledger_id := ledger_id_of(path.removeprefix(LEDGERS))) is not None
+        and node.stat.ctime >= since_ms
+        and ledger_id not in named
+    )
+
+
+def _logs(cluster):
+    """The ledgers of each log, with the last entry of each that has ended."""
+    found = {}
+    for path, node in cluster.ensemble.znodes.nodes.items():
+        if path.startswith(LOGS) and path.count("/") == LOGS.count("/"):
+            record = PulsarCodec().decode_ledger_list(node.value, source=path)
+            ledgers = [(each.ledger_id, each.last_entry_id) for each in record.ledgers]
+            if record.open_id is not None:
+                ledgers.append((record.open_id, None))
+            found[path.removeprefix(LOGS)] = ledgers
+    return found
+
+
+def _entries(cluster, ledger_id):
+    found = {}
+    for bookie in cluster.bookies:
+        ledger = bookie.disk.synced.get(ledger_id)
+        found |= {} if ledger is None else ledger.entries
+    return found
