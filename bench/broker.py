@@ -71,8 +71,8 @@ class Broker:
         if not self.web_url:
             return
         for topic in topics:
-            local = quote(topic.rpartition("/")[2])
-            url = f"{self.web_url}/admin/v2/persistent/public/default/{local}?force=true"
+            path = quote(topic.replace("://", "/"))
+            url = f"{self.web_url}/admin/v2/{path}?force=true"
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(
                     urllib.request.Request(url, method="DELETE"), timeout=10

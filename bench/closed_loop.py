@@ -61,14 +61,14 @@ class _Mark:
 class ClosedLoop:
     """One run of a case. Topics are new ones."""
 
-    def __init__(self, broker: Broker, case: Case) -> None:
+    def __init__(self, broker: Broker, case: Case, namespace: str = "public/default") -> None:
         self._broker = broker
         self._case = case
         self._ring: Ring = ring(case)
         self._poller = Poller()
         stamp = time.time_ns()
         self.topics = [
-            f"persistent://public/default/load-{stamp}-{number}" for number in range(case.topics)
+            f"persistent://{namespace}/load-{stamp}-{number}" for number in range(case.topics)
         ]
         each, producers = case.topics_per_connection, case.producers
         self.publishers: list[Publisher] = []

@@ -64,9 +64,15 @@ class PulsarStandalone(Broker):
         self._fsync = fsync
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
+        self._ports = free_port(), free_port(), free_port()
 
     def __enter__(self) -> Self:
-        port, web_port = free_port(), free_port()
+        self.start()
+        return self
+
+    def start(self) -> None:
+        """Start it, again on the same ports and data where it was killed."""
+        port, web_port, bookie_port = self._ports
         folder = self._folder
         folder.mkdir(parents=True, exist_ok=True)
         configuration = folder / "standalone.conf"
@@ -80,9 +86,9 @@ class PulsarStandalone(Broker):
         command += ["-cp", f"{self._jars}/*", "org.apache.pulsar.PulsarStandaloneStarter"]
         command += ["--config", str(configuration), "--metadata-dir", str(folder / "metadata")]
         command += ["--bookkeeper-dir", str(folder / "bookkeeper"), "--num-bookies", "1"]
-        command += ["--bookkeeper-port", str(free_port()), "-nfw", "-nss"]
+        command += ["--bookkeeper-port", str(bookie_port), "-nfw", "-nss"]
         started = time.perf_counter()
-        with (folder / "pulsar.log").open("wb") as log:
+        with (folder / "pulsar.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder
             )
@@ -95,7 +101,12 @@ class PulsarStandalone(Broker):
             self.__exit__()
             raise
         self.startup_s = time.perf_counter() - started
-        return self
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
 
     def __exit__(self, *_: object) -> None:
         process, self._process = self._process, None
