@@ -53,15 +53,18 @@ class Creation:
         self.partitions_max = partitions_max or PARTITIONS_MAX
 
     @asynccontextmanager
-    async def topic(self, name: TopicName, *, create: bool, asked: bool) -> AsyncIterator[None]:
+    async def topic(
+        self, name: TopicName, *, exists: bool, create: bool, asked: bool
+    ) -> AsyncIterator[None]:
         """Open a topic or partition inside the block, which may also create it there.
 
-        ``create``: a client uses it; ``asked``: an administrator asks for it. Raises TopicNotFound,
-        LimitReached, and NotAllowed for a topic that only brokers make.
+        ``exists``: there is such a topic; ``create``: a client uses it; ``asked``: an administrator
+        asks for it. Raises TopicNotFound, LimitReached, and NotAllowed for a topic that only
+        brokers make.
         """
         if is_of_transactions(name):
             raise NotAllowed(f"Can not create transaction system topic {name}")
-        if await self._resources.topic_exists(name):
+        if exists:
             yield
             return
         index = name.partition_index

@@ -44,7 +44,8 @@ class Made:
     async def make(self, local, *, create=True, asked=False):
         """What the registry does for a topic that somebody uses, or an administrator asks for."""
         name = topic(local)
-        async with self.rules.topic(name, create=create, asked=asked):
+        exists = await self.resources.topic_exists(name)
+        async with self.rules.topic(name, exists=exists, create=create, asked=asked):
             await self.metadata.put(paths.managed_ledger(paths.managed_ledger_name(name)), b"{}")
 
     async def made(self):
@@ -217,7 +218,7 @@ async def test_of_many_at_once_as_many_are_made_as_there_may_be(open_rules):
 async def test_a_topic_that_could_not_be_made_takes_no_place(open_rules):
     rules = await open_rules(topics_per_namespace_max=1)
     with pytest.raises(OSError, match="disk"):
-        async with rules.rules.topic(topic("a"), create=True, asked=False):
+        async with rules.rules.topic(topic("a"), exists=False, create=True, asked=False):
             raise OSError("disk")
     await rules.make("b")
 

@@ -1,19 +1,14 @@
 """The logs of topics: managed ledgers over the stores, whichever those are."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from functools import lru_cache
 
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.offload.history_offloader import HistoryOffloader
 from magnetar.broker.settings.setting import MIB
 from magnetar.broker.settings.storage import StorageSettings
 from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
-from magnetar.model.policy_values import PersistencePolicies, RetentionPolicies
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
-from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_options
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.record_log import RecordLog, open_record_log
 
@@ -37,33 +32,6 @@ def managed_ledgers(
         settings=_managed_ledger_settings(context.config.storage),
         offloader=offloader,
     )
-
-
-def ledger_opener(
-    factory: ManagedLedgerFactory, health: BrokerHealth
-) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
-    """Make the function that opens the log of a topic."""
-    common = factory.settings
-
-    @lru_cache  # Logs of the same policies share their settings.
-    def settings_with(
-        retention: RetentionPolicies | None, persistence: PersistencePolicies | None
-    ) -> ManagedLedgerSettings:
-        kept = retention or RetentionPolicies()
-        return replace(
-            common,
-            retention_time_s=kept.time_s,
-            retention_size_bytes=kept.size_bytes,
-            ledger_options=ledger_options(persistence),
-        )
-
-    async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
-        name = paths.managed_ledger_name(topic)
-        counts = health.logs[topic.namespace]
-        settings = settings_with(policies.retention, policies.persistence)
-        return await factory.open(name, settings, counts)
-
-    return open_ledger
 
 
 def record_opener(

@@ -12,6 +12,7 @@ from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.neighbours import Neighbours
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_logs import TopicLogs
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration, broker_policies
@@ -34,7 +35,7 @@ from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.metadata import paths
 
 from .build_context import BuildContext
-from .managed_ledgers import ledger_opener, managed_ledgers, record_opener
+from .managed_ledgers import managed_ledgers, record_opener
 from .stores import Stores, broker_health_of, schema_store
 from .transactions import open_coordinators
 
@@ -132,7 +133,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
     topics = TopicRegistry(
         resources=resources,
         ownership=ownership,
-        open_ledger=ledger_opener(ledgers, health),
+        logs=TopicLogs(ledgers, health.logs.__getitem__, begins_early=config.metadata.in_cluster),
         creation=creation,
         policies=policies,
         deletions=Deletions(metadata, codec=codec),

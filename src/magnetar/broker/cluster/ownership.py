@@ -202,16 +202,19 @@ class Ownership:
 
         ``topic`` is what a client asks for without a lookup, or after an old one.
         """
-        if self.owns(bundle):
-            return
+        if not (await self.comes(bundle) and await self.acquire(bundle) is self.own):
+            raise self._not_served(bundle, topic)
+
+    async def comes(self, bundle: Bundle) -> bool:
+        """Whether a bundle is served here, or about to be as far as can be seen."""
         state = self._states.get(bundle, State.FREE)
-        coming = state is State.ACQUIRING
-        coming = coming or await self.handed_to(bundle) == self.own
-        if not coming and state is State.FREE:  # A process of before may have left its lease.
-            coming = await self.owner(bundle) is self.own
-        if coming and await self.acquire(bundle) is self.own:
-            return
-        raise NotOwner(
+        if state in {State.OWNED, State.ACQUIRING} or await self.handed_to(bundle) == self.own:
+            return True
+        # A process of before may have left its lease.
+        return state is State.FREE and await self.owner(bundle) is self.own
+
+    def _not_served(self, bundle: Bundle, topic: TopicName) -> NotOwner:
+        return NotOwner(
             f"Namespace bundle ({bundle}) for topic ({topic}) not served by this "
             f"instance:{self.own.name}. Please redo the lookup."
         )
@@ -303,8 +306,9 @@ class Ownership:
             await self._member.metadata.delete(paths.transfer(bundle), expected_version=version)
         return None
 
-    async def _take(self, bundle: Bundle) -> BrokerAddress:
-        owner = self._member.codec.decode_owner(await self._leases.take(paths.bundle_owner(bundle)))
+    async def _take(self, bundle: Bundle, *, free: bool = False) -> BrokerAddress:
+        lease = await self._leases.take(paths.bundle_owner(bundle), free=free)
+        owner = self._member.codec.decode_owner(lease)
         return self.own if owner == self.own else owner
 
     async def _take_over(self, bundle: Bundle) -> BrokerAddress:
@@ -324,7 +328,7 @@ class Ownership:
                 while owner is not self.own and await self.handed_to(bundle) == self.own:
                     await changed.wait()
                     changed.clear()
-                    owner = await self._take(bundle)
+                    owner = await self._take(bundle, free=True)
         except TimeoutError:
             if owner is None:
                 raise MetadataLost(

@@ -39,14 +39,13 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.counts import OperationCounts
 from magnetar.model.names import TopicName
-from magnetar.model.policies import Policies
 from magnetar.model.system_topics import heartbeat_broker
 from magnetar.model.txn_id import TxnId
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
 
 from .ownership import Ownership
+from .topic_logs import TopicLogs
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class TopicRegistry:
         *,
         resources: Resources,
         ownership: Ownership,
-        open_ledger: Callable[[TopicName, Policies], Awaitable[ManagedLedger]],
+        logs: TopicLogs,
         creation: Creation,
         policies: PolicyService,
         deletions: Deletions,
@@ -104,7 +103,7 @@ class TopicRegistry:
         self._bundles: dict[TopicName, Bundle] = {}  # In which those of ``loaded`` are.
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
-        self._open_ledger = open_ledger
+        self._logs = logs
         self._creation = creation
         self._policies = policies
         self._deletions = deletions
@@ -134,12 +133,12 @@ class TopicRegistry:
         """Let topics ask about transactions as ``TopicContext.take_part`` says."""
         self._context.take_part = take_part
 
-    async def get(self, name: TopicName, *, create: bool) -> Topic:
+    async def get(self, name: TopicName, *, create: bool, writes: bool = False) -> Topic:
         """The topic, opened if need be; created if it does not exist and ``create`` allows.
 
-        Raises NotOwner where its bundle is not served here, TopicNotFound, NotAllowed where topics
-        of its domain are switched off, TopicClosed while the broker stops, and what opening its log
-        raises.
+        ``writes``: something is going to be appended. Raises NotOwner where its bundle is not
+        served here, TopicNotFound, NotAllowed where topics of its domain are switched off,
+        TopicClosed while the broker stops, and what opening its log raises.
         """
         topic = self.loaded.get(name)
         if topic is not None:
@@ -148,8 +147,13 @@ class TopicRegistry:
                 return topic
             self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
         self._check_open()
-        await self.ownership.check(await self._resources.bundle(name), name)
-        return await self._open_once(name, create=create)
+        bundle = await self._resources.bundle(name)
+        writes = writes and self._logs.begins_early and name.persistent
+        with contextlib.ExitStack() as stack:
+            if writes and not self.ownership.owns(bundle) and await self.ownership.comes(bundle):
+                stack.enter_context(self._logs.begun(name, await self._policies.of(name)))
+            await self.ownership.check(bundle, name)
+            return await self._open_once(name, create=create, writes=writes)
 
     async def look_at(self, name: TopicName) -> Topic:
         """A topic that exists, for an administrator: to look at it is not to use it.
@@ -199,12 +203,11 @@ class TopicRegistry:
         """Serve the parts of a bundle instead, where it is served here.
 
         The parts are acquired before ``stored`` says that they are bundles, and the whole is
-        released after it, so that no other broker can have a part.
+        released after it, so that no other broker can have a part. Its topics stay open.
         """
         served = self.ownership.owns(bundle)
         if served:
-            for part in parts:
-                await self.ownership.acquire(part)
+            await asyncio.gather(*map(self.ownership.acquire, parts))
         await stored()
         if served:
             for name in self._loaded_in(bundle):
@@ -309,7 +312,7 @@ class TopicRegistry:
 
     async def _finish_deletion(self, name: TopicName) -> None:
         if await self._deletions.has_begun(name):
-            ledger = await self._open_ledger(name, await self._policies.of(name))
+            ledger = await self._logs.open(name, await self._policies.of(name))
             await delete_logs(self._context, name, ledger)
             await ledger.delete()
             await self._end_deletion(name)
@@ -371,7 +374,9 @@ class TopicRegistry:
     def _loaded_in(self, bundle: Bundle) -> list[TopicName]:
         return [name for name, its in self._bundles.items() if its == bundle]
 
-    async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
+    async def _open_once(
+        self, name: TopicName, *, create: bool, asked: bool = False, writes: bool = False
+    ) -> Topic:
         """The topic, once no open or close is under way; opened if it is not."""
         while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
             await asyncio.wait([busy])  # It may have failed where this succeeds.
@@ -379,7 +384,8 @@ class TopicRegistry:
             return topic
         self._check_open()
         # The task is the registry's: a client that gives up must not leave half a topic.
-        opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
+        work = self._open(name, create=create, asked=asked, writes=writes)
+        opening = self._tasks.spawn(f"open {name}", work)
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))
         opened = await asyncio.shield(opening)
@@ -401,14 +407,19 @@ class TopicRegistry:
         self._bundles[name] = bundle
 
     async def _open(
-        self, name: TopicName, *, create: bool, asked: bool = False
+        self, name: TopicName, *, create: bool, asked: bool, writes: bool
     ) -> Topic | MagnetarError:
         """Return errors to the caller of ``get``; log those of the storage as well."""
-        open_one = self._open_persistent if name.persistent else self._open_non_persistent
         try:
             self._check_domain(name)
             with self.loads.counted(self._clock.now):
-                topic = await open_one(name, create=create, asked=asked)
+                topic: Topic
+                if name.persistent:
+                    topic = await self._open_persistent(
+                        name, create=create, asked=asked, writes=writes
+                    )
+                else:
+                    topic = await self._open_non_persistent(name, create=create, asked=asked)
             await self._add(topic)
         except StorageError as error:
             log.error(  # noqa: TRY400 - where it was raised is in the text
@@ -419,10 +430,18 @@ class TopicRegistry:
             return error
         return topic
 
-    async def _open_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
-        await self._finish_deletion(name)
-        async with self._creation.topic(name, create=create, asked=asked):
-            ledger = await self._open_ledger(name, await self._policies.of(name))
+    async def _open_persistent(
+        self, name: TopicName, *, create: bool, asked: bool, writes: bool
+    ) -> Topic:
+        found, deleting, policies = await asyncio.gather(
+            self._logs.find(name), self._deletions.has_begun(name), self._policies.of(name)
+        )
+        if deleting:
+            await self._finish_deletion(name)
+            found = await self._logs.find(name)
+        exists = found.record is not None
+        async with self._creation.topic(name, exists=exists, create=create, asked=asked):
+            ledger = await self._logs.open(name, policies, found, writes=writes)
         topic = PersistentTopic(
             name,
             ledger,
@@ -439,7 +458,8 @@ class TopicRegistry:
         return topic
 
     async def _open_non_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
-        async with self._creation.topic(name, create=create, asked=asked):
+        exists = await self._resources.topic_exists(name)
+        async with self._creation.topic(name, exists=exists, create=create, asked=asked):
             policies = await self._policies.of(name)
             self._creation.opened(name)
         return NonPersistentTopic(name, context=self._context, policies=policies)

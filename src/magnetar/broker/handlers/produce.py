@@ -153,7 +153,7 @@ class ProduceHandler:
         if command.txn_enabled and not self.transactions:
             raise TRANSACTIONS_OFF
         schema = declared(command.schema) if command.HasField("schema") else None
-        topic = await self.registry.get(name, create=True)
+        topic = await self.registry.get(name, create=True, writes=True)
         version = await self.schemas.of_producer(name, schema)
         producer = await topic.attach_producer(
             session,

@@ -354,7 +354,7 @@ class PersistentTopic:
 
     async def close(self, to: BrokerAddress | None = None) -> None:
         await self._let_go(to)
-        await self.ledger.close()
+        await self.ledger.close(handed_over=to is not None)
 
     async def delete(self) -> None:
         await self._let_go()

@@ -5,9 +5,9 @@ redelivery counts. After a restart, entries that are left out are delivered agai
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from magnetar.errors import VersionMismatch
 from magnetar.model.position import Position
@@ -65,42 +65,50 @@ def state_of(
     )
 
 
+class StoredCursor(NamedTuple):
+    """The state of a cursor, and the version of its record."""
+
+    state: CursorState
+    version: int
+
+
+async def read_cursors(
+    name: str, context: LogContext, children: Sequence[str]
+) -> dict[str, StoredCursor]:
+    """Read the cursors of a log whose records have these names. Raises CorruptEntry."""
+    found: dict[str, StoredCursor] = {}
+    for start in range(0, len(children), _LOADS_AT_ONCE):
+        names = [paths.decode(child) for child in children[start : start + _LOADS_AT_ONCE]]
+        loaded = await asyncio.gather(*(_read(paths.cursor(name, each), context) for each in names))
+        found |= {each: one for each, one in zip(names, loaded, strict=True) if one is not None}
+    return found
+
+
+async def _read(path: str, context: LogContext) -> StoredCursor | None:
+    record, codec = await context.metadata.get(path), context.codec
+    if record is None:
+        return None
+    state = codec.decode_cursor(record.value, source=path)
+    if state.kept_in is not None:
+        entry = await last_position(context.ledgers, state.kept_in, source=path)
+        if entry is not None:
+            source = f"{path}, ledger {state.kept_in}"
+            state = codec.decode_position(entry, state, source=source)
+    return StoredCursor(state, record.version)
+
+
 @dataclass(slots=True, frozen=True)
 class CursorStore:
-    """The records of a log's durable cursors."""
+    """The records of a log's durable cursors, for its owner."""
 
     name: str
     context: LogContext
     ledger_list: LedgerList
 
-    async def load(self) -> dict[str, tuple[CursorState, CursorRecord]]:
-        """Read every durable cursor, by name. Raises CorruptEntry."""
-        found: dict[str, tuple[CursorState, CursorRecord]] = {}
-        children = await self.context.metadata.children(paths.managed_ledger(self.name))
-        for start in range(0, len(children), _LOADS_AT_ONCE):
-            names = [paths.decode(child) for child in children[start : start + _LOADS_AT_ONCE]]
-            loaded = await asyncio.gather(*map(self._load, names))
-            found |= {name: one for name, one in zip(names, loaded, strict=True) if one is not None}
-        return found
-
-    async def _load(self, name: str) -> tuple[CursorState, CursorRecord] | None:
-        path, codec = self._path(name), self.context.codec
-        record = await self.context.metadata.get(path)
-        if record is None:
-            return None
-        state = codec.decode_cursor(record.value, source=path)
-        if state.kept_in is None:
-            return state, self._record(name, record.version)
-        entry = await last_position(self.context.ledgers, state.kept_in, source=path)
-        if entry is not None:
-            source = f"{path}, ledger {state.kept_in}"
-            state = codec.decode_position(entry, state, source=source)
-        return state, self._record(name, record.version, state.kept_in)
-
     async def create(self, name: str, state: CursorState) -> CursorRecord:
         """Write the record of a new cursor. Raises Fenced when another broker owns the log."""
         self.ledger_list.check()
-        metadata, path = self.context.metadata, self._path(name)
+        metadata, path = self.context.metadata, paths.cursor(self.name, name)
         value = self.context.codec.encode_cursor(state, name=name)
         try:
             version = await metadata.put(path, value, expected_version=ABSENT)
@@ -108,17 +116,15 @@ class CursorStore:
             # A former owner of the log created it meanwhile; what it wrote is out of date.
             await self.ledger_list.verify()
             version = await metadata.put(path, value)
-        return self._record(name, version)
+        return self.record(name, StoredCursor(state, version))
 
-    def _record(self, name: str, version: int, kept_in: int | None = None) -> CursorRecord:
+    def record(self, name: str, stored: StoredCursor) -> CursorRecord:
+        """The record of a cursor, as it was read."""
         return CursorRecord(
             name,
-            self._path(name),
-            version,
+            paths.cursor(self.name, name),
+            stored.version,
             context=self.context,
             ledger_list=self.ledger_list,
-            kept_in=kept_in,
+            kept_in=stored.state.kept_in,
         )
-
-    def _path(self, name: str) -> str:
-        return paths.cursor(self.name, name)

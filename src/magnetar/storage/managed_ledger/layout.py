@@ -196,6 +196,11 @@ class Layout:
         return list(self._ids)
 
     @property
+    def newest_id(self) -> int:
+        """The greatest id that a ledger of the log had; -1 where there was none."""
+        return max(self._ids[-1] if self._ids else -1, self.trimmed_to.ledger_id)
+
+    @property
     def entry_count(self) -> int:
         return self._before[-1] + self._ends[-1] + 1 if self._ids else 0
 

@@ -12,11 +12,11 @@ from enum import Enum
 from typing import Final, Self
 
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
-from magnetar.storage.ledger.store import LedgerId, LedgerReader
+from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import ABSENT
+from magnetar.storage.metadata.store import ABSENT, Record
 
 log = logging.getLogger(__name__)
 
@@ -55,30 +55,51 @@ class LedgerList:
     _writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
 
     @classmethod
-    async def open(cls, name: str, context: LogContext) -> tuple[Self, LedgerReader | None]:
-        """Take the log over; create it where it does not exist.
+    def of(cls, name: str, record: Record | None, context: LogContext) -> Self:
+        """The list of a log whose ``record`` was just read, before it is taken over."""
+        value = b"" if record is None else record.value
+        recorded = context.codec.decode_ledger_list(value, source=paths.managed_ledger(name))
+        version = ABSENT if record is None else record.version
+        return cls(name, Layout.of(recorded), version, context)
 
-        A ledger that a former owner left open is fenced and sealed, and its reader is returned.
+    async def end_what_was_open(
+        self, begun: asyncio.Task[LedgerWriter] | None = None
+    ) -> tuple[LedgerReader | None, LedgerWriter | None]:
+        """Fence and seal the ledger that a former owner left open, and return its reader.
+
+        Then the one that was ``begun`` for what is appended next, where its id is greater than all.
+        What is there can be read without it.
+        """
+        reader = await _seal_what_was_open(self.name, self.layout, self.context)
+        if begun is None:
+            return reader, None
+        await asyncio.wait([begun])
+        if begun.exception() is not None and self.version != ABSENT:
+            return reader, None
+        writer = begun.result()
+        if writer.ledger_id <= self.layout.newest_id:
+            await self.context.ledgers.delete(writer.ledger_id)
+            return reader, None
+        self.layout.begin(writer.ledger_id)
+        return reader, writer
+
+    async def take_over(self) -> None:
+        """Record the layout as it is now, and own the log.
+
         Raises Fenced when another broker opens the log at the same time.
         """
-        path, metadata, codec = paths.managed_ledger(name), context.metadata, context.codec
-        record = await metadata.get(path)
-        layout = Layout.of(codec.decode_ledger_list(record.value if record else b"", source=path))
-        reader = await _seal_what_was_open(name, layout, context)
         try:
             # This is written even where nothing changed, so that a former owner notices.
-            version = await metadata.put(
-                path,
-                codec.encode_ledger_list(layout.record()),
-                expected_version=record.version if record else ABSENT,
+            self.version = await self.context.metadata.put(
+                self._path,
+                self.context.codec.encode_ledger_list(self.layout.record()),
+                expected_version=self.version,
             )
         except VersionMismatch as error:
             raise Fenced(
-                f"Managed ledger {name} is being opened by another broker; look the topic up again"
+                f"Managed ledger {self.name} is being opened by another broker; look the topic up "
+                "again"
             ) from error
-        opened = cls(name, layout, version, context)
-        await opened.delete_removed()
-        return opened, reader
 
     @property
     def _path(self) -> str:

@@ -1,6 +1,7 @@
 """The cursors of one log: loaded when it is opened, created, found and deleted."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +13,7 @@ from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_record import CursorRecord
 from magnetar.storage.managed_ledger.cursor_saver import Trimmer
-from magnetar.storage.managed_ledger.cursor_store import CursorStore
+from magnetar.storage.managed_ledger.cursor_store import CursorStore, StoredCursor
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_reader import LogReader
 
@@ -34,12 +35,11 @@ class LogCursors:
         default_factory=lambda: _NO_TASKS, init=False
     )
 
-    async def load(self) -> None:
-        """Load the durable ones, and what compaction left. Raises CorruptEntry."""
-        stored = await self._store().load()
+    async def load(self, stored: Mapping[str, StoredCursor]) -> None:
+        """Load the durable ones, and what compaction left."""
         # First the one that tells whether marks may lie in what was trimmed.
         for name in sorted(stored, key=lambda each: each != COMPACTION_CURSOR):
-            state, record = stored[name]
+            state, record = stored[name].state, self._store().record(name, stored[name])
             cursor = self._cursor(name, state.mark, record, state.properties)
             cursor.restore(state)
             self.by_name[name] = cursor

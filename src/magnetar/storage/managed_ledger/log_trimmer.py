@@ -41,10 +41,23 @@ class LogTrimmer:
         if removable:
             # The removal is recorded first: after a crash the next start deletes the ledgers.
             await self.ledger_list.change(lambda layout: layout.remove(removable))
-            self.log.forget(removable)
-            for cursor in self.cursors.values():
-                cursor.clamp()
+            self._forget(removable)
         await self.ledger_list.delete_removed()
+
+    def remove(self) -> None:
+        """Take out of a list that is not recorded yet what is to be deleted once it is."""
+        layout = self.ledger_list.layout
+        if not self.cursors:
+            return  # What nobody has acknowledged stays until housekeeping comes round.
+        removable = self._removable(layout.sealed, self.context.clock.wall_ms(), self.settings)
+        if removable:
+            layout.remove(removable)
+            self._forget(removable)
+
+    def _forget(self, removed: list[int]) -> None:
+        self.log.forget(removed)
+        for cursor in self.cursors.values():
+            cursor.clamp()
 
     @property
     def keeps_nothing(self) -> bool:

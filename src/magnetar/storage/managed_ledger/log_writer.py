@@ -130,6 +130,13 @@ class LogWriter:
             return current
         return None
 
+    def begin(self, writer: LedgerWriter) -> None:
+        """Append to a ledger that is empty, and in the list since the log was opened."""
+        self._to(WriterState.CREATING)
+        self._open(writer)
+        self.reader.counts.note_switch(0.0)  # Nobody waited for it alone.
+        self._to(WriterState.OPEN)
+
     async def start_ledger(self) -> None:
         """Begin a ledger, and end the one before it. Raises Fenced, and what the stores raise."""
         while self._changing is not None:
@@ -161,12 +168,15 @@ class LogWriter:
         """Take no more appends. ``close`` must follow."""
         self._to(WriterState.CLOSING)
 
-    async def close(self) -> None:
-        """Finish what is under way and end the current ledger. Raises what the stores raise."""
+    async def close(self, *, handed_over: bool = False) -> None:
+        """Finish what is under way and end the current ledger. Raises what the stores raise.
+
+        ``handed_over``: the list is left to whoever opens the log now, and finds the end itself.
+        """
         try:
             while self._changing is not None:
                 await asyncio.wait([self._changing])
-            await self._change(self._seal())
+            await self._change(self._seal(listed=not handed_over))
         finally:
             self._to(WriterState.CLOSED)
 
@@ -275,20 +285,25 @@ class LogWriter:
             except MagnetarError:
                 await self.context.ledgers.delete(writer.ledger_id)
                 raise
-            self.reader.serve(writer)
-            now, limits = self.context.clock.now(), self.settings
-            self.reader.counts.note_switch(now - started)
-            young_until = now + min(limits.ledger_age_min_s, limits.ledger_age_max_s)
-            self._current = _Current(writer, writer.ledger_id, now, now_ms, young_until)
+            self._open(writer)
+            self.reader.counts.note_switch(self.context.clock.now() - started)
         finally:
             self._changing = None
             if self.state is WriterState.CREATING:
                 self._to(WriterState.IDLE if self._current is None else WriterState.OPEN)
 
-    async def _seal(self) -> None:
+    def _open(self, writer: LedgerWriter) -> None:
+        self.reader.serve(writer)
+        now, now_ms, limits = self.context.clock.now(), self.context.clock.wall_ms(), self.settings
+        young_until = now + min(limits.ledger_age_min_s, limits.ledger_age_max_s)
+        self._current = _Current(writer, writer.ledger_id, now, now_ms, young_until)
+
+    async def _seal(self, *, listed: bool = True) -> None:
         try:
             if self._current is not None and self.ledger_list.owned:
                 end = await self._current.writer.close()
+                if not listed:
+                    return
                 now_ms = self.context.clock.wall_ms()
                 await self.ledger_list.change(
                     lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)

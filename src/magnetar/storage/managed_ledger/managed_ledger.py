@@ -298,11 +298,12 @@ class ManagedLedger:
             compacted=self.compacted,
         )
 
-    async def close(self) -> None:
+    async def close(self, *, handed_over: bool = False) -> None:
         """End the current ledger, save every cursor, give the memory back. May be called again.
 
-        A log that another broker has taken over is left alone. Raises what the stores raise; the
-        log is closed all the same, and the next ``open`` recovers it.
+        ``handed_over``: another broker waits for it, and is spared a write. A log that another
+        broker has taken over is left alone. Raises what the stores raise; the log is closed all the
+        same, and the next ``open`` recovers it.
         """
         if self._writer.closed:
             return
@@ -311,7 +312,7 @@ class ManagedLedger:
         cursors = list(self.cursors.values())
         try:
             results = await asyncio.gather(
-                self._writer.close(),
+                self._writer.close(handed_over=handed_over),
                 *(cursor.flush() for cursor in cursors),
                 return_exceptions=True,
             )

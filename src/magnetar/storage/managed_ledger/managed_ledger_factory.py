@@ -1,22 +1,68 @@
 """Opens managed ledgers, each made of its parts."""
 
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from magnetar.errors import MagnetarError
 from magnetar.model.counts import LogCounts
+from magnetar.storage.ledger.store import LedgerOptions, LedgerWriter
 from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor_store import read_cursors
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_cursors import LogCursors
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.log_trimmer import LogTrimmer
 from magnetar.storage.managed_ledger.log_writer import LogWriter
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
-from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings, ledger_metadata
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import Record
+
+log = logging.getLogger(__name__)
+
+
+class FoundLog(NamedTuple):
+    """What is stored of a log before it is opened."""
+
+    record: Record | None
+    """None: there is no such log."""
+    cursors: Sequence[str]
+    """The names of their records."""
 
 
 class ManagedLedgerFactory(LogContext):
     """Opens the managed ledgers of a broker."""
 
     __slots__ = ()
+
+    async def find(self, name: str) -> FoundLog:
+        """Read what is stored of the log ``name``."""
+        path = paths.managed_ledger(name)
+        record, cursors = await asyncio.gather(
+            self.metadata.get(path), self.metadata.children(path)
+        )
+        return FoundLog(record, cursors)
+
+    def begin(self, name: str, options: LedgerOptions) -> asyncio.Task[LedgerWriter]:
+        """Begin a ledger for the log ``name``, to be given to ``open``, or to ``abandon``."""
+        options = replace(options, metadata=ledger_metadata(name))
+        return self.tasks.start(f"begin {name}", self.ledgers.create(options))
+
+    def abandon(self, begun: asyncio.Task[LedgerWriter]) -> None:
+        """Delete a ledger that was begun for a log, and is not in its list."""
+        self.tasks.spawn("abandon ledger", self._abandon(begun))
+
+    async def _abandon(self, begun: asyncio.Task[LedgerWriter]) -> None:
+        try:
+            await self.ledgers.delete((await begun).ledger_id)
+        except MagnetarError as error:
+            log.info("managed_ledger.not_abandoned error=%s", error)
 
     async def open(
         self,
@@ -25,39 +71,85 @@ class ManagedLedgerFactory(LogContext):
         counts: LogCounts | None = None,
         *,
         cache: EntryCache | None = None,
+        found: FoundLog | None = None,
+        begun: asyncio.Task[LedgerWriter] | None = None,
     ) -> ManagedLedger:
         """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
 
         A broker that had it open before can no longer append. All durable cursors are there when
         this returns. It may have ``settings`` and a ``cache`` of its own; what it does is added to
-        ``counts``. Raises Fenced when another broker is opening the log, CorruptEntry for a
-        damaged record.
+        ``counts``. Who has ``found`` it says so, and which ledger was ``begun`` for what is to be
+        appended, which has its place in the same write. Raises Fenced when another broker is
+        opening the log, CorruptEntry for a damaged record.
         """
         settings = settings or self.settings
-        ledger_list, newest = await LedgerList.open(name, self)
-        log = LogReader(
+        found, hurry = found or await self.find(name), begun is not None
+        if found.record is None and begun is None:
+            begun = self.begin(name, settings.ledger_options)
+        try:
+            return await self._open(
+                name,
+                settings,
+                found,
+                begun,
+                counts=counts or LogCounts(),
+                cache=cache or self.cache,
+                hurry=hurry,
+            )
+        except MagnetarError:
+            if begun is not None:
+                self.abandon(begun)
+            raise
+
+    async def _open(
+        self,
+        name: str,
+        settings: ManagedLedgerSettings,
+        found: FoundLog,
+        begun: asyncio.Task[LedgerWriter] | None,
+        *,
+        counts: LogCounts,
+        cache: EntryCache,
+        hurry: bool,  # Somebody waits to append.
+    ) -> ManagedLedger:
+        ledger_list = LedgerList.of(name, found.record, self)
+        (newest, current), stored = await asyncio.gather(
+            ledger_list.end_what_was_open(begun), read_cursors(name, self, found.cursors)
+        )
+        reader = LogReader(
             ledger_list.layout,
             ledgers=self.ledgers,
-            cache=cache or self.cache,
+            cache=cache,
             tasks=self.tasks,
-            counts=counts or LogCounts(),
+            counts=counts,
         )
         by_name: dict[str, Cursor] = {}
-        trimmer = LogTrimmer(name, ledger_list, log, by_name, self, settings)
+        trimmer = LogTrimmer(name, ledger_list, reader, by_name, self, settings)
         ranges_max = settings.cursor_ranges_max
-        cursors = LogCursors(name, by_name, ledger_list, log, trimmer, self, ranges_max)
+        cursors = LogCursors(name, by_name, ledger_list, reader, trimmer, self, ranges_max)
         writer = LogWriter(
-            name, ledger_list, log, self, settings=settings, cursors=by_name, trimmer=trimmer
+            name, ledger_list, reader, self, settings=settings, cursors=by_name, trimmer=trimmer
         )
         opened = ManagedLedger(
-            name, ledger_list, self, log=log, writer=writer, cursors=cursors, trimmer=trimmer
+            name, ledger_list, self, log=reader, writer=writer, cursors=cursors, trimmer=trimmer
         )
         if newest is not None:
-            log.serve(newest)
-        await cursors.load()
-        if by_name:
+            reader.serve(newest)
+        if current is not None:
+            writer.begin(current)
+        if COMPACTION_CURSOR in stored:  # To load what compaction left is the owner's.
+            await ledger_list.take_over()
+            await cursors.load(stored)
             await trimmer.trim()
-        if not opened.entry_count:
+        else:
+            await cursors.load(stored)
+            trimmer.remove()
+            await ledger_list.take_over()
+            if not hurry:
+                await ledger_list.delete_removed()
+            elif ledger_list.layout.deleting:
+                self.saver.trim_soon(trimmer)
+        if not opened.entry_count and current is None:
             # Positions in an empty log name a ledger that exists, as they do in Pulsar.
             await writer.start_ledger()
         return opened

@@ -54,18 +54,26 @@ class Leases:
         for watch in self._watches:
             watch.cancel()
 
-    async def take(self, path: str) -> bytes:
+    async def take(self, path: str, *, free: bool = False) -> bytes:
         """Take a lease that is free. Returns the value of its holder from now on.
 
-        A record that an earlier session of this process left is replaced.
+        ``free``: it most likely is, so that nobody need look first. A record that an earlier
+        session of this process left is replaced.
         """
         while True:
             session = self._sessions_lost
-            with contextlib.suppress(VersionMismatch):
-                await self._metadata.put(path, self._value, expected_version=ABSENT, ephemeral=True)
-            record = await self._metadata.get(path)
+            record = None if free else await self._metadata.get(path)
+            free = False
             if record is None:
-                continue  # It ended meanwhile.
+                with contextlib.suppress(VersionMismatch):
+                    await self._metadata.put(
+                        path, self._value, expected_version=ABSENT, ephemeral=True
+                    )
+                    if session == self._sessions_lost:
+                        self.held.add(path)
+                        self._tasks.spawn("lease", self._look(path))  # It may have ended already.
+                        return self._value
+                continue
             if record.value != self._value:
                 if not self._is_void(record.value):
                     return record.value

@@ -310,20 +310,20 @@ class ZooKeeperMetadataStore:
     async def _put(
         self, path: str, value: bytes, expected_version: int | None, *, ephemeral: bool
     ) -> int:
+        if expected_version == ABSENT:
+            return await self._put_new(path, value, ephemeral=ephemeral)
         while True:
             try:
-                if expected_version != ABSENT and not ephemeral:
+                if not ephemeral:
                     version = -1 if expected_version is None else expected_version
                     stat = await self._ask(self._client.set_async, path, value, version)
                     if not stat.ephemeralOwner:
                         return int(stat.version)
                     return await self._replace(path, value, stat.version, ephemeral=False)
                 stat = await self._read(self._client.exists_async, path)
-                if stat is None and expected_version in {None, ABSENT}:
-                    await self._create(path, value, ephemeral=ephemeral)
-                    return 0
                 await self._check_version(path, expected_version, stat)
-                return await self._replace(path, value, stat.version, ephemeral=ephemeral)
+                version = ABSENT if stat is None else stat.version
+                return await self._replace(path, value, version, ephemeral=ephemeral)
             except NoNodeError:
                 if expected_version is not None:
                     raise _mismatch(path, ABSENT, expected_version) from None
@@ -336,6 +336,18 @@ class ZooKeeperMetadataStore:
                 if expected_version is not None:
                     await self._check_version(path, expected_version)
 
+    async def _put_new(self, path: str, value: bytes, *, ephemeral: bool) -> int:
+        """Put a record that is not there, in one request where its znode is not, either."""
+        while True:
+            with contextlib.suppress(NodeExistsError):  # It may be a parent, which is no record.
+                await self._create(path, value, ephemeral=ephemeral)
+                return 0
+            stat = await self._read(self._client.exists_async, path)
+            if stat is not None:
+                await self._check_version(path, ABSENT, stat)
+                with contextlib.suppress(BadVersionError):  # It has changed.
+                    return await self._replace(path, value, stat.version, ephemeral=ephemeral)
+
     async def _create(self, path: str, value: bytes, *, ephemeral: bool) -> None:
         while True:
             try:
@@ -347,7 +359,12 @@ class ZooKeeperMetadataStore:
             return
 
     async def _replace(self, path: str, value: bytes, version: int, *, ephemeral: bool) -> int:
-        """Put a znode in the place of another, which has another owner or is a parent."""
+        """Put a znode in the place of another, which has another owner or is a parent.
+
+        Raises NoNodeError where there was none.
+        """
+        if version == ABSENT:
+            raise NoNodeError
         stat = await self._read(self._client.exists_async, path)
         if stat is not None and stat.numChildren and not ephemeral:
             return int((await self._ask(self._client.set_async, path, value, version)).version)

@@ -20,6 +20,7 @@ from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_logs import TopicLogs
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.config import Config
 from magnetar.broker.creation import Creation
@@ -47,7 +48,6 @@ from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
-from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.schemas.in_records import SchemasInRecords
 from magnetar.tasks import Tasks
@@ -167,9 +167,6 @@ async def open_world(settings=None, clock=None):
         codec=JsonCodec(), metadata=metadata, ledgers=ledgers, cache=cache, clock=clock, tasks=tasks
     )
 
-    async def open_ledger(name, _):
-        return await factory.open(paths.managed_ledger_name(name))
-
     async with AsyncExitStack() as stack:
         stack.push_async_callback(metadata.close)
         stack.push_async_callback(ledgers.close)
@@ -194,7 +191,7 @@ async def open_world(settings=None, clock=None):
         registry = TopicRegistry(
             resources=resources,
             ownership=ownership,
-            open_ledger=open_ledger,
+            logs=TopicLogs(factory),
             creation=creation,
             policies=policies,
             deletions=Deletions(metadata, codec=JsonCodec()),

@@ -209,8 +209,8 @@ async def test_a_session_lost_before_a_bundle_is_acquired_gives_up_the_others(br
     taken, lost = asyncio.Event(), asyncio.Event()
     take = here.ownership._leases.take
 
-    async def take_slowly(path):
-        holder = await take(path)
+    async def take_slowly(path, **how):
+        holder = await take(path, **how)
         taken.set()
         await lost.wait()
         return holder

@@ -8,6 +8,7 @@ from support.clock import ManualClock
 
 from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.topic_logs import TopicLogs
 from magnetar.broker.cluster.topic_registry import DELETE_AGAIN_S, DELETE_AGAIN_S_MAX, TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
@@ -53,15 +54,39 @@ class FailingMetadata(MemoryMetadataStore):
         return await super().put(path, value, **options)
 
 
+class CountedLogs(TopicLogs):
+    """Counts how often a log is opened."""
+
+    count = 0
+
+    async def open(self, *arguments, **named):
+        self.count += 1
+        return await super().open(*arguments, **named)
+
+
 class Opened:
     """A registry, and how often it opened a log."""
 
-    def __init__(self, *, auto_creation=True, metadata=None, ledgers=None, **settings):
+    def __init__(
+        self,
+        *,
+        auto_creation=True,
+        metadata=None,
+        ledgers=None,
+        **settings,
+    ):
         self.metadata = metadata or FailingMetadata()
         self.ledgers = ledgers or MemoryLedgerStore()
         self.tasks = Tasks("test")
-        self.count = 0
-        self.ledger_settings = ManagedLedgerSettings()
+        self.factory = ManagedLedgerFactory(
+            codec=JsonCodec(),
+            metadata=self.metadata,
+            ledgers=self.ledgers,
+            cache=EntryCache(),
+            clock=SystemClock(),
+            tasks=self.tasks,
+        )
+        self.logs = CountedLogs(self.factory)
         self.clock = ManualClock()
         self.resources = Resources(self.metadata, codec=JsonCodec())
         deletions = Deletions(self.metadata, codec=JsonCodec())
@@ -78,7 +103,7 @@ class Opened:
         self.registry = TopicRegistry(
             resources=self.resources,
             ownership=self.ownership,
-            open_ledger=self.open_ledger,
+            logs=self.logs,
             creation=Creation(self.resources, policies),
             policies=policies,
             deletions=deletions,
@@ -87,18 +112,6 @@ class Opened:
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=lambda: "made-up",
         )
-
-    async def open_ledger(self, topic, _):
-        self.count += 1
-        factory = ManagedLedgerFactory(
-            codec=JsonCodec(),
-            metadata=self.metadata,
-            ledgers=self.ledgers,
-            cache=EntryCache(),
-            clock=SystemClock(),
-            tasks=self.tasks,
-        )
-        return await factory.open(paths.managed_ledger_name(topic), self.ledger_settings)
 
     async def serving(self):
         """The same, once it serves the bundle of all these topics."""
@@ -125,7 +138,7 @@ async def opened():
 async def test_a_topic_is_opened_once_for_all_who_ask_at_once(opened):
     topics = await asyncio.gather(*(opened.registry.get(PLAIN, create=True) for _ in range(5)))
     assert len(set(map(id, topics))) == 1
-    assert opened.count == 1
+    assert opened.logs.count == 1
 
 
 async def test_a_topic_is_opened_once_when_an_administrator_asks_too(opened):
@@ -133,7 +146,7 @@ async def test_a_topic_is_opened_once_when_an_administrator_asks_too(opened):
         opened.registry.get(PLAIN, create=True), opened.registry.create(PLAIN)
     )
     assert got is created
-    assert opened.count == 1
+    assert opened.logs.count == 1
 
 
 async def test_a_missing_topic_is_created_only_where_that_is_allowed(opened):
@@ -181,7 +194,7 @@ async def test_a_non_persistent_topic_exists_as_long_as_it_is_open(opened):
     assert await opened.resources.topics(PASSING.namespace) == []
     await opened.registry.unload(PASSING)
     assert not await opened.topic_exists(PASSING)
-    assert opened.count == 0
+    assert opened.logs.count == 0
     logs = paths.managed_ledgers(PASSING.namespace, "non-persistent")
     assert await opened.metadata.children(logs) == []
 
@@ -334,7 +347,7 @@ async def test_after_a_failed_write_the_topic_is_opened_afresh(
 async def test_a_topic_whose_log_could_not_be_changed_is_opened_afresh(
     opened, client_end, make_entry, make_run
 ):
-    opened.ledger_settings = ManagedLedgerSettings(ledger_age_max_s=0)
+    opened.factory.settings = ManagedLedgerSettings(ledger_age_max_s=0)
     topic = await opened.registry.get(PLAIN, create=True)
     end = client_end()
     producer = await topic.attach_producer(end, 1, "p")

@@ -14,11 +14,14 @@ from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.cursor_store import read_cursors
 from magnetar.storage.managed_ledger.entries import Entries
+from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 from magnetar.tasks import Tasks
 
@@ -203,6 +206,24 @@ class Logs:
         """End the current ledger, as a rollover by age does."""
         self.clock.move(self.settings.ledger_age_max_s)
         await ledger.roll_over_if_due()
+
+
+async def open_list(logs, metadata=None):
+    """The list of ledgers, taken over as a log that is opened does."""
+    context = logs.factory(metadata=metadata)
+    record = await context.metadata.get(paths.managed_ledger(NAME))
+    opened = LedgerList.of(NAME, record, context)
+    reader, _ = await opened.end_what_was_open()
+    await opened.take_over()
+    await opened.delete_removed()
+    return opened, reader
+
+
+async def load_cursors(store):
+    """The states of the cursors of a log, and their records."""
+    children = await store.context.metadata.children(paths.managed_ledger(store.name))
+    read = await read_cursors(store.name, store.context, children)
+    return {name: (each.state, store.record(name, each)) for name, each in read.items()}
 
 
 def entries(count, *, start=0, size=1):

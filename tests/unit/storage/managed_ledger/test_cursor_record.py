@@ -1,7 +1,7 @@
 """Positions that are too large for a cursor's record. ``test_cursor_store.py`` has the others."""
 
 import pytest
-from unit.storage.managed_ledger.logs import NAME, PATH, append, entries
+from unit.storage.managed_ledger.logs import NAME, PATH, append, entries, load_cursors, open_list
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import Position
@@ -9,7 +9,6 @@ from magnetar.proto.ManagedLedger_pb2 import ManagedCursorInfo
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.managed_ledger.cursor_store import CursorStore
-from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.settings import ledger_metadata
 
 CURSOR = f"{PATH}/s"
@@ -19,7 +18,7 @@ HOLES = list(range(1, 20_001, 2))
 @pytest.fixture
 async def store(logs):
     logs.codec = PulsarCodec()
-    opened, _ = await LedgerList.open(NAME, logs.factory())
+    opened, _ = await open_list(logs)
     return CursorStore(NAME, logs.factory(), opened)
 
 
@@ -33,7 +32,7 @@ async def recorded(logs):
 
 
 async def loaded(store):
-    found, _ = (await store.load())["s"]
+    found, _ = (await load_cursors(store))["s"]
     return found
 
 
@@ -72,7 +71,7 @@ async def test_a_position_that_is_small_again_is_in_the_record_again(logs, store
     await record.save(lambda: state(1, HOLES[:50]))
     assert (await recorded(logs)).cursorsLedgerId in logs.ledgers.existing, "not to and fro"
     await record.close()
-    found, record = (await store.load())["s"]
+    found, record = (await load_cursors(store))["s"]
     assert found.mark == Position(3, 1)
     await record.save(lambda: state(2, HOLES[:50]))
     assert (await recorded(logs)).cursorsLedgerId == -1
@@ -84,7 +83,7 @@ async def test_the_ledger_of_before_goes_when_the_record_names_another(logs, sto
     record = await store.create("s", state(0, []))
     await record.save(lambda: state(0))
     (before,) = logs.ledgers.existing
-    _, record = (await store.load())["s"]
+    _, record = (await load_cursors(store))["s"]
     await record.save(lambda: state(1))
     (now,) = logs.ledgers.existing
     assert now != before
@@ -108,7 +107,7 @@ async def test_a_save_that_fails_goes_to_another_ledger(logs, store):
 async def test_a_former_owner_finds_its_ledger_fenced(logs, store):
     record = await store.create("s", state(0, []))
     await record.save(lambda: state(0))
-    opened, _ = await LedgerList.open(NAME, logs.factory())
+    opened, _ = await open_list(logs)
     assert (await loaded(CursorStore(NAME, logs.factory(), opened))).mark == Position(3, 0)
     with pytest.raises(Fenced):
         await record.save(lambda: state(1))

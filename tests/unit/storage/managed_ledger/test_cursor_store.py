@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from support.loop import until_idle
-from unit.storage.managed_ledger.logs import NAME, PATH
+from unit.storage.managed_ledger.logs import NAME, PATH, load_cursors, open_list
 
 from magnetar.errors import CorruptEntry, Fenced, WriteFailed
 from magnetar.model.position import Position
@@ -10,14 +10,13 @@ from magnetar.storage.codec.cursor import CursorState, decode_cursor, encode_cur
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_store import CursorStore, state_of
 from magnetar.storage.managed_ledger.layout import Layout
-from magnetar.storage.managed_ledger.ledger_list import LedgerList
 
 CURSOR = f"{PATH}/a%2Fb+c"
 
 
 @pytest.fixture
 async def ledger_list(logs):
-    opened, _ = await LedgerList.open(NAME, logs.factory())
+    opened, _ = await open_list(logs)
     return opened
 
 
@@ -70,7 +69,7 @@ def test_the_bound_is_over_all_ledgers():
 async def test_cursors_are_found_by_their_names(store):
     for index in range(200):
         await store.create(f"s/{index}", value(str(index)))
-    found = await store.load()
+    found = await load_cursors(store)
     assert {name: state.mark.entry_id for name, (state, _) in found.items()} == {
         f"s/{index}": index for index in range(200)
     }
@@ -79,7 +78,7 @@ async def test_cursors_are_found_by_their_names(store):
 async def test_a_damaged_cursor_is_not_passed_over(logs, store):
     await logs.metadata.put(CURSOR, b"?")
     with pytest.raises(CorruptEntry):
-        await store.load()
+        await load_cursors(store)
 
 
 async def test_a_record_is_saved_and_deleted(logs, store):
@@ -155,7 +154,7 @@ async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
 
 async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
     record = await store.create("a/b c", value("1"))
-    await LedgerList.open(NAME, logs.factory())
+    await open_list(logs)
     await logs.metadata.put(CURSOR, encode_cursor(value("9"), name="a"))
     with pytest.raises(Fenced):
         await record.save(lambda: value("2"))

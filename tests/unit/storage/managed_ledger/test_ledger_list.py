@@ -3,22 +3,21 @@ import asyncio
 import pytest
 from support.loop import until_idle
 from unit.storage.ledger.local.support import append
-from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore
+from unit.storage.managed_ledger.logs import PATH, GatedMetadataStore, open_list
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.storage.codec.ledger_list import SealedLedger
-from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
+from magnetar.storage.managed_ledger.ledger_list import LogOwnership
 from magnetar.storage.metadata.store import ABSENT
 
 
-async def open_list(logs, metadata=None):
-    opened, _ = await LedgerList.open(NAME, logs.factory(metadata=metadata))
-    return opened
+async def opened_list(logs, metadata=None):
+    return (await open_list(logs, metadata))[0]
 
 
 @pytest.fixture
 async def ledger_list(logs):
-    return await open_list(logs)
+    return await opened_list(logs)
 
 
 def begin(ledger_id):
@@ -32,11 +31,11 @@ async def test_opening_creates_the_record(logs, ledger_list):
 
 async def test_an_empty_record_is_an_empty_log(logs):
     await logs.metadata.put(PATH, b"")
-    assert (await open_list(logs)).layout.ledger_ids == []
+    assert (await opened_list(logs)).layout.ledger_ids == []
 
 
 async def test_opening_again_takes_the_log_from_whoever_had_it(logs, ledger_list):
-    await open_list(logs)
+    await opened_list(logs)
     with pytest.raises(Fenced, match="another broker"):
         await ledger_list.change(begin(4))
     assert ledger_list.ownership is LogOwnership.LOST
@@ -51,7 +50,7 @@ async def test_of_two_that_open_at_once_one_is_refused(logs):
     first = logs.tasks.spawn("open", open_list(logs))
     await until_idle()
     assert logs.metadata.puts.waiting == 1
-    await open_list(logs, other)
+    await opened_list(logs, other)
     logs.metadata.puts.open()
     with pytest.raises(Fenced, match="another broker"):
         await first
@@ -60,8 +59,8 @@ async def test_of_two_that_open_at_once_one_is_refused(logs):
 async def test_a_ledger_left_open_is_fenced_and_sealed(logs):
     writer = await logs.ledgers.create()
     await append(writer, [b"one", b"two"], [1, 2])
-    await (await open_list(logs)).change(begin(writer.ledger_id))
-    again, reader = await LedgerList.open(NAME, logs.factory())
+    await (await opened_list(logs)).change(begin(writer.ledger_id))
+    again, reader = await open_list(logs)
     assert reader.ledger_id == writer.ledger_id
     assert list(again.layout.sealed) == [SealedLedger(writer.ledger_id, 1, 6, logs.clock.wall_ms())]
     assert again.layout.open_id is None
@@ -69,16 +68,16 @@ async def test_a_ledger_left_open_is_fenced_and_sealed(logs):
 
 async def test_an_empty_ledger_left_open_is_deleted(logs):
     writer = await logs.ledgers.create()
-    await (await open_list(logs)).change(begin(writer.ledger_id))
-    again = await open_list(logs)
+    await (await opened_list(logs)).change(begin(writer.ledger_id))
+    again = await opened_list(logs)
     assert again.layout.ledger_ids == []
     assert logs.ledgers.existing == set()
     assert list(again.layout.deleting) == []
 
 
 async def test_an_open_ledger_that_is_missing_was_never_written_to(logs):
-    await (await open_list(logs)).change(begin(77))
-    assert (await open_list(logs)).layout.ledger_ids == []
+    await (await opened_list(logs)).change(begin(77))
+    assert (await opened_list(logs)).layout.ledger_ids == []
 
 
 async def test_deletions_that_a_crash_interrupted_are_made_up_for(logs, ledger_list):
@@ -87,7 +86,7 @@ async def test_deletions_that_a_crash_interrupted_are_made_up_for(logs, ledger_l
     await ledger_list.change(lambda layout: layout.seal(0, 1, 1))
     await ledger_list.change(lambda layout: layout.remove([writer.ledger_id]))
     assert logs.ledgers.existing == {writer.ledger_id}
-    await open_list(logs)
+    await opened_list(logs)
     assert logs.ledgers.existing == set()
 
 
@@ -129,7 +128,7 @@ async def test_a_write_that_failed_fences(logs, ledger_list):
     with pytest.raises(Fenced, match="disk full"):
         await ledger_list.change(begin(1))
     assert ledger_list.ownership is LogOwnership.FENCED
-    assert (await open_list(logs)).layout.ledger_ids == []
+    assert (await opened_list(logs)).layout.ledger_ids == []
 
 
 async def test_cancelling_the_await_does_not_take_the_change_back(logs, ledger_list):
@@ -157,7 +156,7 @@ async def test_the_owner_is_who_wrote_last(logs, ledger_list):
     await ledger_list.verify()
     await ledger_list.change(begin(1))
     await ledger_list.verify()
-    other = await open_list(logs)
+    other = await opened_list(logs)
     with pytest.raises(Fenced):
         await ledger_list.verify()
     await other.verify()

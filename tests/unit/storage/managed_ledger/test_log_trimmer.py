@@ -13,12 +13,12 @@ from unit.storage.managed_ledger.logs import (
     drain,
     entries,
     everything,
+    open_list,
 )
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_object import decode, encode
-from magnetar.storage.managed_ledger.ledger_list import LedgerList
 
 
 async def ledgers_left(logs, ledger):
@@ -200,7 +200,7 @@ async def test_stored_marks_in_trimmed_ledgers_are_clamped(logs, ledger):
     await append(ledger, entries(10))
     await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
-    other, _ = await LedgerList.open(NAME, logs.factory())
+    other, _ = await open_list(logs)
     await other.change(lambda layout: layout.remove([0]))
     again = await logs.open()
     assert again.cursors["s"].mark == (0, 9)

@@ -1,9 +1,13 @@
 from dataclasses import replace
 
-from unit.storage.managed_ledger.logs import NAME, append, entries, everything
+import pytest
+from support.loop import until_idle
+from unit.storage.managed_ledger.logs import NAME, PATH, append, entries, everything
 
+from magnetar.errors import Fenced
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 
 
@@ -41,3 +45,59 @@ async def test_a_log_may_have_settings_of_its_own(logs):
         await append(each, entries(1, start=1))
         assert await everything(each) == entries(2)
     assert [len(each.layout.sealed) for each in (ledger, other)] == [1, 0]
+
+
+async def changes_of_the_list(logs, work):
+    """What ``work`` returns, and how often it wrote the list of ledgers."""
+    before = (await logs.metadata.get(PATH)).version
+    found = await work
+    return found, (await logs.metadata.get(PATH)).version - before
+
+
+async def test_a_ledger_that_was_begun_has_its_place_in_the_write_that_takes_the_log_over(logs):
+    factory = factory_of(logs)
+    before = await factory.open(NAME)
+    await append(before, entries(2))
+    begun = factory.begin(NAME, AS_THE_STORE_IS_SET)
+    opening = factory.open(NAME, found=await factory.find(NAME), begun=begun)
+    ledger, writes = await changes_of_the_list(logs, opening)
+    assert writes == 1
+    assert ledger.layout.open_id == (await begun).ledger_id
+    _, writes = await changes_of_the_list(logs, append(ledger, entries(1, start=2)))
+    assert writes == 0
+    assert await everything(ledger) == entries(3)
+
+
+async def test_a_ledger_that_was_begun_too_early_is_deleted(logs):
+    factory = factory_of(logs)
+    begun = factory.begin(NAME, AS_THE_STORE_IS_SET)
+    early = (await begun).ledger_id
+    await append(await factory.open(NAME), entries(1))
+    ledger = await factory.open(NAME, begun=begun)
+    assert ledger.layout.open_id is None
+    assert early not in logs.ledgers.existing
+    await append(ledger, entries(1, start=1))
+    assert await everything(ledger) == entries(2)
+
+
+async def test_a_log_that_is_not_opened_keeps_nothing_that_was_begun(logs):
+    factory = factory_of(logs)
+    await factory.open(NAME)
+    found = await factory.find(NAME)
+    await factory.open(NAME)  # Somebody was faster.
+    begun = factory.begin(NAME, AS_THE_STORE_IS_SET)
+    with pytest.raises(Fenced):
+        await factory.open(NAME, found=found, begun=begun)
+    await until_idle()
+    assert (await begun).ledger_id not in logs.ledgers.existing
+
+
+async def test_who_is_handed_a_log_writes_its_list_alone(logs):
+    factory = factory_of(logs)
+    former = await factory.open(NAME)
+    await append(former, entries(2))
+    _, writes = await changes_of_the_list(logs, former.close(handed_over=True))
+    assert writes == 0
+    ledger = await factory.open(NAME)
+    assert [each.last_entry_id for each in ledger.layout.sealed] == [1]
+    assert await everything(ledger) == entries(2)
