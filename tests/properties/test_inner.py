@@ -94,6 +94,26 @@ def test_cut_acks(data, size_max, draw):
     same("cut_acks", data, 0, size_max)
 
 
+RECEIPTS = st.lists(
+    st.builds(
+        lambda producer, *ids: plain.send_receipts(producer, [ids[0]], [ids[1]], *ids[2:]),
+        st.integers(0, 2),
+        NUMBERS,
+        NUMBERS,
+        NUMBERS,
+        st.integers(0, 2**63),
+    ),
+    max_size=6,
+).map(b"".join)
+
+
+@given(mutated(RECEIPTS), SIZES_MAX, st.data())
+@settings(max_examples=EXAMPLES)
+def test_cut_receipts(data, size_max, draw):
+    same("cut_receipts", data, draw.draw(st.integers(-1, len(data) + 1)), size_max)
+    same("cut_receipts", data, 0, size_max)
+
+
 @given(NUMBERS, st.lists(st.tuples(NUMBERS, NUMBERS), max_size=30), NUMBERS, st.integers(0, 2**63))
 def test_send_receipts(producer_id, sends, ledger_id, first):
     sequences, highest = [send[0] for send in sends], [send[1] for send in sends]

@@ -25,9 +25,8 @@ from magnetar.broker.topics.remote_topic import (
 )
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed, NotReady, TopicNotFound
-from magnetar.message.send_run import OF_A_MARKER, SendRun
+from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
-from magnetar.model.position import Position
 from magnetar.model.records import ClusterData
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
@@ -291,12 +290,13 @@ class RemoteProducer:
 
     def on_receipt(self, frame: Frame) -> None:
         self.trouble = ""
-        if not self._by_position:
-            self._user.on_stored(None)
-            return
-        receipt = frame.command.send_receipt
-        source = Position(receipt.sequence_id, receipt.highest_sequence_id)
-        self._user.on_stored(None if source.entry_id == OF_A_MARKER else source)
+        run = frame.receipts
+        if run is None:
+            receipt = frame.command.send_receipt
+            sequences, highest = [receipt.sequence_id], [receipt.highest_sequence_id]
+        else:
+            sequences, highest = run.sequences, run.highest
+        self._user.on_stored(sequences, highest, named=self._by_position)
 
     def on_send_error(self, frame: Frame) -> None:
         refusal = frame.command.send_error
@@ -365,6 +365,7 @@ class RemoteProducer:
         cluster = await self._clusters.reach(self._cluster)
         await self._check_partitions(cluster)
         connection = self._tried = await cluster.lookup.connect(str(self._topic))
+        connection.cut_receipts()
         self._id = next(self._clusters.ids)  # Receipts for what was sent before go to nobody.
         connection.producers[self._id] = self
         self._epoch += 1

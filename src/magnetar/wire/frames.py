@@ -9,7 +9,7 @@ that of the entry. It travels on without its checksum's head: a checksum that is
 
 Consecutive sends come out as one ``SendRun`` for each producer, in which they keep their order,
 everything else as a ``Frame``, in the order of the wire. Who asks for it gets consecutive
-acknowledgements as one frame for each consumer, too.
+acknowledgements as one frame for each consumer, and receipts as one for each producer, too.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,13 @@ from struct import Struct
 from google.protobuf.message import Message
 
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
-from magnetar.inner import checksum, cut_acks, cut_sends
+from magnetar.inner import checksum, cut_acks, cut_receipts, cut_sends
 from magnetar.message.send_run import SendRun
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .acks import AckRun
 from .commands import parse, serialize
+from .receipts import ReceiptRun
 
 MESSAGE_SIZE_MAX = 5 * 1024 * 1024  # what CONNECTED advertises
 FRAME_SIZE_MAX = MESSAGE_SIZE_MAX + 10 * 1024  # with room for command and metadata
@@ -44,6 +45,8 @@ _SEND = pb.BaseCommand.SEND
 _MESSAGE = pb.BaseCommand.MESSAGE
 _ACK = pb.BaseCommand.ACK
 _ACKS = pb.BaseCommand(type=_ACK)  # stands in for the commands of a run of them
+_RECEIPT = pb.BaseCommand.SEND_RECEIPT
+_RECEIPTS = pb.BaseCommand(type=_RECEIPT)
 
 
 @dataclass(slots=True)
@@ -53,6 +56,7 @@ class Frame:
     A SEND is a frame, not part of a run, when ``checksum_ok`` is False, or when it belongs to a
     transaction. ``checksum`` is the entry's own, whatever came with it. ``acks`` is what a decoder
     that cuts acknowledgements found, one or more ACKs; the command says nothing but its type then.
+    ``receipts`` are the same of SEND_RECEIPTs.
     """
 
     command: pb.BaseCommand
@@ -60,6 +64,7 @@ class Frame:
     checksum: int = 0
     checksum_ok: bool = True
     acks: AckRun | None = None
+    receipts: ReceiptRun | None = None
 
 
 class FrameDecoder:
@@ -71,10 +76,10 @@ class FrameDecoder:
     """
 
     __slots__ = (
-        "_acks_in_runs",
         "_big",
         "_big_size",
         "_filled",
+        "_in_runs",
         "_rest",
         "_spare",
         "_total_size_max",
@@ -100,7 +105,7 @@ class FrameDecoder:
         New memory for each costs more than moving its bytes.
         """
         self.failure = None
-        self._acks_in_runs = acks_in_runs
+        self._in_runs = {_ACK} if acks_in_runs else set()
         self._total_size_max = frame_size_max - 4
         self._rest = b""
         self._big = None
@@ -168,6 +173,10 @@ class FrameDecoder:
             self.failure = error
             raise
 
+    def cut_receipts(self) -> None:
+        """From now on receipts that come together are one frame for each producer."""
+        self._in_runs.add(_RECEIPT)
+
     def drop(self) -> None:
         """Nothing more will come: keep neither what is not complete, nor the failure's frames."""
         self.failure = None
@@ -210,16 +219,25 @@ class FrameDecoder:
                     for run in runs:
                         _add(out, SendRun(*run))
                     continue
-            elif self._acks_in_runs and total_size > 8 and data[position + 9] == _ACK:
+            elif total_size > 8 and data[position + 9] in self._in_runs:
                 start = position
-                position, found = cut_acks(data, position, self._total_size_max)
+                position = self._cut_run(data, position, out)
                 if position > start:
-                    out += [Frame(_ACKS, acks=AckRun(*acks)) for acks in found.items()]
                     continue
             _add(out, decode(data, position, end))
             position = end
         if size - position >= 4:
             self._check_size(_SIZE(data, position)[0])
+        return position
+
+    def _cut_run(self, data: bytes, position: int, out: list[Frame | SendRun]) -> int:
+        """Add a run of acknowledgements or receipts to ``out``. Returns where it ends."""
+        if data[position + 9] == _ACK:
+            position, acks = cut_acks(data, position, self._total_size_max)
+            out += [Frame(_ACKS, acks=AckRun(*each)) for each in acks.items()]
+        else:
+            position, receipts = cut_receipts(data, position, self._total_size_max)
+            out += [Frame(_RECEIPTS, receipts=ReceiptRun(*each)) for each in receipts]
         return position
 
     def _check_size(self, total_size: int) -> None:

@@ -26,6 +26,7 @@ from magnetar.wire.frames import (
     encode,
     encode_with_entry,
 )
+from magnetar.wire.receipts import ReceiptRun
 
 MESSAGE = CommandMessage(consumer_id=1, message_id=MessageIdData(ledgerId=5, entryId=0))
 
@@ -418,3 +419,15 @@ def test_a_big_frame_has_memory_as_it_comes(fed):
     assert len(run.data[0]) >= size
     assert held[0] * 16 == BIG_FRAME_FIRST_SIZE
     assert max(held[3:]) <= 2
+
+
+def test_receipts_in_runs_are_cut_when_that_was_asked_for():
+    data = plain.send_receipts(3, [4, 5], [6, 7], 8, 9) + replies.pong()
+    decoder = FrameDecoder()
+    assert [each.receipts for each in decoder.feed(data)] == [None] * 3
+    decoder.cut_receipts()
+    run, pong = decoder.feed(data)
+    assert pong.receipts is None
+    assert run.receipts == ReceiptRun(3, [4, 5], [6, 7])
+    assert decoder.feed(data[:20]) == []
+    assert decoder.feed(data[20:])[0].receipts == run.receipts

@@ -8,7 +8,6 @@ from magnetar.broker.settings.replication import ReplicationSettings
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.position import Position
 from magnetar.model.system_topics import is_change_events, is_system_topic
 
 
@@ -25,8 +24,11 @@ class RemoteTopicUser(Protocol):
     def on_detached(self) -> None:
         """What has no receipt may be stored or not: it is to be sent again."""
 
-    def on_stored(self, source: Position | None) -> None:
-        """The next send, in their order, is stored; ``source``: the one of this place is."""
+    def on_stored(self, ledger_ids: list[int], entry_ids: list[int], *, named: bool) -> None:
+        """So many sends, in their order, are stored.
+
+        Where ``named``, these are their places here, but for markers: ``OF_A_MARKER``.
+        """
 
 
 class RemoteTopic(Protocol):

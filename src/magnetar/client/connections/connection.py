@@ -199,6 +199,10 @@ class Connection(asyncio.BufferedProtocol):
         """Whether the broker's receipts for a replicator name the places of what was copied."""
         return self._handshake.replicates_by_position
 
+    def cut_receipts(self) -> None:
+        """From now on all producers take receipts that came together as one frame."""
+        self._decoder.cut_receipts()
+
     async def request(
         self,
         build: Callable[[int], bytes],
@@ -346,7 +350,9 @@ class Connection(asyncio.BufferedProtocol):
             if consumer is not None:
                 consumer.on_message(frame)
         elif kind == BaseCommand.SEND_RECEIPT:
-            producer = self.producers.get(command.send_receipt.producer_id)
+            run = frame.receipts
+            of = command.send_receipt.producer_id if run is None else run.producer_id
+            producer = self.producers.get(of)
             if producer is not None:
                 producer.on_receipt(frame)
         elif kind in REQUEST_ID_OF:

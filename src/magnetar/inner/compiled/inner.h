@@ -274,6 +274,7 @@ PyObject *inner_add_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_added(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_open_stored(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_acks(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_cut_receipts(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_message_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_pack(PyObject *, PyObject *const *, Py_ssize_t);

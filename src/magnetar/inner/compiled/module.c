@@ -15,6 +15,7 @@ static PyMethodDef functions[] = {
     LOOP(cut_sends),
     LOOP(send_receipts),
     LOOP(cut_acks),
+    LOOP(cut_receipts),
     LOOP(add_frames),
     LOOP(cut_added),
     LOOP(open_stored),

@@ -8,6 +8,7 @@ from .columns import columns
 from .entries import cut_entries
 from .fields import write_fields
 from .messages import message_frames
+from .receipt_runs import cut_receipts
 from .receipts import send_receipts
 from .records import cut_records, encode_block
 from .replicas import replicas
@@ -23,6 +24,7 @@ __all__ = [
     "cut_acks",
     "cut_added",
     "cut_entries",
+    "cut_receipts",
     "cut_records",
     "cut_rows",
     "cut_sends",

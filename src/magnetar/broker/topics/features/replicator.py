@@ -22,7 +22,7 @@ from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError, StorageError
 from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.message.replicas import Copies, copies
-from magnetar.message.send_run import SendRun
+from magnetar.message.send_run import OF_A_MARKER, SendRun
 from magnetar.model.policy_values import DispatchRate
 from magnetar.model.position import Position
 from magnetar.model.stats import ReplicationStats
@@ -205,10 +205,36 @@ class Replicator:
             self.cursor.acknowledge_cumulative(self._sent[0].reached())
         self._rewind()
 
-    def on_stored(self, source: Position | None) -> None:
+    def on_stored(self, ledger_ids: list[int], entry_ids: list[int], *, named: bool) -> None:
+        at = 0
+        while at < len(entry_ids):
+            if named and (count := self._stored_together(ledger_ids, entry_ids, at)):
+                at += count
+                continue
+            is_named = named and entry_ids[at] != OF_A_MARKER
+            if not self._stored_next(Position(ledger_ids[at], entry_ids[at]) if is_named else None):
+                return
+            at += 1
+
+    def _stored_together(self, ledger_ids: list[int], entry_ids: list[int], at: int) -> int:
+        """How many from ``at`` on are those of the run that was sent first, in its order."""
+        if not self._sent:
+            return 0
+        sent = self._sent[0]
+        wanted = sent.entry_ids[sent.stored :]
+        found = entry_ids[at : at + len(wanted)]
+        count = len(found)
+        if found != wanted[:count] or ledger_ids[at : at + count] != [sent.ledger_id] * count:
+            return 0
+        self._last_stored = Position(sent.ledger_id, found[-1])
+        self._advance(sent, count)
+        return count
+
+    def _stored_next(self, source: Position | None) -> bool:
+        """Take one; false where it is none that was sent, and all is sent again."""
         if source is not None:
             if self._last_stored is not None and source <= self._last_stored:
-                return  # It was told before.
+                return True  # It was told before.
             self._last_stored = source
         sent = self._sent[0] if self._sent else None
         if sent is None or (source is not None and source != sent.next_source):
@@ -219,9 +245,13 @@ class Replicator:
                 source,
             )
             self._remote.again()
-            return
-        sent.stored += 1
-        self._entries_on_way -= 1
+            return False
+        self._advance(sent, 1)
+        return True
+
+    def _advance(self, sent: _Sent, count: int) -> None:
+        sent.stored += count
+        self._entries_on_way -= count
         if sent.stored == len(sent.entry_ids):
             self._sent.popleft()
             self._bytes_on_way -= sent.size_bytes

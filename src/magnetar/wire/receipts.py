@@ -1,0 +1,12 @@
+"""Runs of receipts. Pure."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class ReceiptRun:
+    """Receipts of one producer that came together, in the order of the wire. Never empty."""
+
+    producer_id: int
+    sequences: list[int]
+    highest: list[int]
