@@ -121,6 +121,29 @@ async def test_messages_of_one_batch_in_two_transactions(client, topic):
     assert await again.backlog() == 0
 
 
+async def test_what_is_taken_back_of_a_batch_comes_again_whoever_acknowledges_the_rest(
+    client, topic
+):
+    consumer = await client.subscribe(topic, "sub", type=SubscriptionType.SHARED, ack_receipts=True)
+    producer = await client.create_producer(topic, batch_delay_s=0.2)
+    await asyncio.gather(*(producer.send(each) for each in (b"a", b"b", b"c")))
+    first, second, third = [await consumer.receive() for _ in range(3)]
+    one, two = await client.transaction(), await client.transaction()
+    await consumer.acknowledge(first, txn=one)
+    await consumer.acknowledge(second, txn=two)
+    third_done = asyncio.ensure_future(consumer.acknowledge(third))
+    await one.abort()
+    again = await consumer.receive()
+    while again.value != b"a":
+        again = await consumer.receive()
+    await asyncio.gather(consumer.acknowledge(again), third_done)
+    await two.abort()
+    await consumer.close()
+    consumer = await client.subscribe(topic, "sub", type=SubscriptionType.SHARED)
+    while (await consumer.receive(timeout_s=10)).value != b"b":
+        pass
+
+
 async def test_cumulative_acknowledgements(client, topic):
     producer = await client.create_producer(topic)
     consumer = await subscribe(client, topic, EXCLUSIVE)

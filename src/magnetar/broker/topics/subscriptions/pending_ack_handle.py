@@ -182,6 +182,8 @@ class PendingAckHandle:
         acks = self.pending.end(transaction)
         if commit:
             self._commit(acks)
+        for position in self.pending.settle(acks, commit=commit):
+            self._cursor.acknowledge_entries(position.ledger_id, [position.entry_id])
         self._tell_ended(acks, commit)
 
     def _commit(self, acks: TransactionAcks) -> None:

@@ -3,7 +3,8 @@
 A message that is acknowledged in a transaction is *pending*: it is delivered to nobody, and no
 other transaction may acknowledge it. When its transaction commits it is acknowledged; when that
 aborts it is to be delivered again. What somebody acknowledges without a transaction is acknowledged
-at once, pending or not.
+at once, pending or not; but an entry of which some messages are pending waits for their ends, since
+who acknowledges it has perhaps not been given those.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -103,6 +104,7 @@ class PendingAcks:
         self._whole: dict[int, dict[int, TxnId]] = {}  # By ledger and entry.
         self._parts: dict[Position, _Batch] = {}
         self._upto: tuple[TxnId, Position] | None = None  # Only one may be cumulative.
+        self._waiting: set[Position] = set()  # Acknowledged but for messages that are pending.
 
     def __bool__(self) -> bool:
         return bool(self.open)
@@ -171,6 +173,28 @@ class PendingAcks:
         if acks.upto is not None:
             self._upto = None
         return acks
+
+    def not_in_part(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
+        """Those of entries acknowledged without a transaction of which no message is pending.
+
+        The others wait: ``settle`` says what becomes of them.
+        """
+        if not self._parts:
+            return entry_ids
+        waiting = {each for each in entry_ids if Position(ledger_id, each) in self._parts}
+        self._waiting.update(Position(ledger_id, each) for each in waiting)
+        return [each for each in entry_ids if each not in waiting] if waiting else entry_ids
+
+    def settle(self, acks: TransactionAcks, *, commit: bool) -> list[Position]:
+        """Those that waited for a transaction that has ended, and may be acknowledged now.
+
+        Where it is aborted its messages are to come again, and so the entries wait no more.
+        """
+        ended = self._waiting.intersection(acks.parts)
+        if commit:
+            ended -= self._parts.keys()
+        self._waiting -= ended
+        return sorted(ended) if commit else []
 
     def holds(self, position: Position) -> bool:
         """Whether nobody is to get any message of an entry."""

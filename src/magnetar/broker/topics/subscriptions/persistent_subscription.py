@@ -152,7 +152,10 @@ class PersistentSubscription(Subscription):
     def acknowledge_entries(
         self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
     ) -> None:
-        self.cursor.acknowledge_entries(ledger_id, entry_ids)
+        done = entry_ids
+        if self._pending is not None:
+            done = self._pending.pending.not_in_part(ledger_id, entry_ids)
+        self.cursor.acknowledge_entries(ledger_id, done)
         self._acknowledged(consumer, ledger_id, entry_ids)
 
     def acknowledge_cumulative(
