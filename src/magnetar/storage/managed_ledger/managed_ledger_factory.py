@@ -1,12 +1,13 @@
 """Opens managed ledgers, each made of its parts."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from magnetar.errors import MagnetarError
+from magnetar.errors import Fenced, MagnetarError, VersionMismatch
 from magnetar.model.counts import LogCounts
 from magnetar.storage.ledger.store import LedgerOptions, LedgerWriter
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -86,20 +87,33 @@ class ManagedLedgerFactory(LogContext):
         found, hurry = found or await self.find(name), begun is not None
         if found.record is None and begun is None:
             begun = self.begin(name, settings.ledger_options)
-        try:
+        counts, cache = counts or LogCounts(), cache or self.cache
+
+        async def attempt(found: FoundLog) -> ManagedLedger:
             return await self._open(
-                name,
-                settings,
-                found,
-                begun,
-                counts=counts or LogCounts(),
-                cache=cache or self.cache,
-                hurry=hurry,
+                name, settings, found, begun, counts=counts, cache=cache, hurry=hurry
             )
+
+        try:
+            try:
+                return await attempt(found)
+            except (
+                Fenced
+            ):  # A former owner, who knows of nobody else yet, has changed it meanwhile.
+                await self._claim(name)
+                return await attempt(await self.find(name))
         except MagnetarError:
             if begun is not None:
                 self.abandon(begun)
             raise
+
+    async def _claim(self, name: str) -> None:
+        """Write the record of a log as it is, so that a former owner cannot change it any more."""
+        path = paths.managed_ledger(name)
+        while (record := await self.metadata.get(path)) is not None:
+            with contextlib.suppress(VersionMismatch):
+                await self.metadata.put(path, record.value, expected_version=record.version)
+                return
 
     async def _open(
         self,
