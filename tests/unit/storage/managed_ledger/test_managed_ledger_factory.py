@@ -1,7 +1,10 @@
 from dataclasses import replace
 
+import pytest
+from support.loop import until_idle
 from unit.storage.managed_ledger.logs import NAME, PATH, append, entries, everything
 
+from magnetar.errors import CorruptEntry
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET
@@ -85,6 +88,16 @@ async def test_a_log_that_changed_since_it_was_found_is_read_again(logs):
     begun = factory.begin(NAME, AS_THE_STORE_IS_SET)
     await factory.open(NAME, found=found, begun=begun)
     assert (await begun).ledger_id in logs.ledgers.existing
+
+
+async def test_a_log_that_is_not_opened_keeps_nothing_that_was_begun(logs):
+    factory = factory_of(logs)
+    await logs.metadata.put(PATH, b"nothing that can be read")
+    begun = factory.begin(NAME, AS_THE_STORE_IS_SET)
+    with pytest.raises(CorruptEntry):
+        await factory.open(NAME, begun=begun)
+    await until_idle()
+    assert (await begun).ledger_id not in logs.ledgers.existing
 
 
 async def test_who_is_handed_a_log_writes_its_list_alone(logs):

@@ -283,6 +283,12 @@ def test_what_replicates_has_an_effect(pulsar_admin):
     assert "Without effect" not in said
 
 
+def test_what_the_broker_does_nothing_about_is_named(pulsar_admin):
+    pulsar_admin("clusters create peer --url http://peer:8080")
+    said = pulsar_admin("clusters update-peer-clusters standalone --peer-clusters peer")
+    assert said.startswith("Without effect here: peers")
+
+
 def test_the_help_is_written_as_markdown():
     said = CliRunner().invoke(admin, ["documents", "generate", "tenants"]).output
     assert said.startswith("# tenants\n")
