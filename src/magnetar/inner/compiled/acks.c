@@ -49,13 +49,6 @@ static PyObject *of_number(PyObject *found, uint64_t number, bool is_list) {
     return value;
 }
 
-static bool append(PyObject *list, uint64_t number) {
-    PyObject *item = PyLong_FromUnsignedLongLong(number);
-    bool ok = item != NULL && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return ok;
-}
-
 PyObject *inner_cut_acks(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
     Py_ssize_t position, total_size_max;
     uint64_t consumer, last_consumer = 0, ledger, last_ledger = 0, entry;
@@ -75,7 +68,7 @@ PyObject *inner_cut_acks(PyObject *module, PyObject *const *arguments, Py_ssize_
         while (ok && read_id(&ids, &ledger, &entry)) {
             if (entries == NULL || ledger != last_ledger)
                 ok = (entries = of_number(ledgers, last_ledger = ledger, true)) != NULL;
-            ok = ok && append(entries, entry);
+            ok = ok && append(entries, PyLong_FromUnsignedLongLong(entry));
         }
         end = data.at;
     }

@@ -188,6 +188,13 @@ static inline bool put(PyObject *list, Py_ssize_t index, PyObject *item) {
     return item != NULL && PyList_SetItem(list, index, item) == 0;
 }
 
+/* Puts a new object behind the others; NULL is what making it has failed with. */
+static inline bool append(PyObject *list, PyObject *item) {
+    bool ok = item != NULL && PyList_Append(list, item) == 0;
+    Py_XDECREF(item);
+    return ok;
+}
+
 static inline bool put_in_tuple(PyObject *tuple, Py_ssize_t index, PyObject *item) {
     return item != NULL && PyTuple_SetItem(tuple, index, item) == 0;
 }

@@ -25,12 +25,6 @@ static bool read_receipt(Reader *data, uint64_t total_size_max, Receipt *receipt
            read_number(&frame, 0x20, &receipt->highest) && left(&frame) == 0;
 }
 
-static bool append(PyObject *list, PyObject *item) {
-    bool ok = item != NULL && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return ok;
-}
-
 PyObject *inner_cut_receipts(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
     Py_ssize_t position, total_size_max;
     Receipt receipt, last = {0, 0, 0};

@@ -77,18 +77,12 @@ static PyObject *copy_of(const Reader *metadata, const Reader *payload, const Co
     return writer_close(&out);
 }
 
-static bool add(PyObject *list, PyObject *item) {
-    bool ok = item != NULL && PyList_Append(list, item) == 0;
-    Py_XDECREF(item);
-    return ok;
-}
-
 static bool add_copy(PyObject *lists[3], Py_ssize_t index, PyObject *copy) {
     Reader whole;
     if (!argument_bytes(copy, 0, &whole)) return false;
     uint32_t sum = checksum_of(whole.at, left(&whole));
-    return add(lists[0], PyLong_FromSsize_t(index)) && add(lists[1], copy) &&
-           add(lists[2], PyLong_FromUnsignedLong(sum));
+    return append(lists[0], PyLong_FromSsize_t(index)) && append(lists[1], copy) &&
+           append(lists[2], PyLong_FromUnsignedLong(sum));
 }
 
 PyObject *inner_replicas(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
