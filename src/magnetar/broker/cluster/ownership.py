@@ -197,13 +197,18 @@ class Ownership:
             web_url_tls=owner.web_url_tls,
         )
 
-    async def check(self, bundle: Bundle, topic: TopicName) -> None:
+    async def check(self, bundle: Bundle, topic: TopicName, *, coming: bool = False) -> None:
         """Raise NotOwner unless a bundle is served here, or handed to this broker, or left to it.
 
-        ``topic`` is what a client asks for without a lookup, or after an old one.
+        ``topic`` is what a client asks for without a lookup, or after an old one; ``coming``: that
+        the bundle ``comes`` is known already.
         """
-        if not (await self.comes(bundle) and await self.acquire(bundle) is self.own):
-            raise self._not_served(bundle, topic)
+        coming = coming or await self.comes(bundle)
+        if not (coming and await self.acquire(bundle) is self.own):
+            raise NotOwner(
+                f"Namespace bundle ({bundle}) for topic ({topic}) not served by this "
+                f"instance:{self.own.name}. Please redo the lookup."
+            )
 
     async def comes(self, bundle: Bundle) -> bool:
         """Whether a bundle is served here, or about to be as far as can be seen."""
@@ -212,12 +217,6 @@ class Ownership:
             return True
         # A process of before may have left its lease.
         return state is State.FREE and await self.owner(bundle) is self.own
-
-    def _not_served(self, bundle: Bundle, topic: TopicName) -> NotOwner:
-        return NotOwner(
-            f"Namespace bundle ({bundle}) for topic ({topic}) not served by this "
-            f"instance:{self.own.name}. Please redo the lookup."
-        )
 
     async def unload(
         self,

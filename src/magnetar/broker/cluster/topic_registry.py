@@ -150,9 +150,11 @@ class TopicRegistry:
         bundle = await self._resources.bundle(name)
         writes = writes and self._logs.begins_early and name.persistent
         with contextlib.ExitStack() as stack:
-            if writes and not self.ownership.owns(bundle) and await self.ownership.comes(bundle):
+            begins = writes and not self.ownership.owns(bundle)
+            coming = begins and await self.ownership.comes(bundle)
+            if coming:
                 stack.enter_context(self._logs.begun(name, await self._policies.of(name)))
-            await self.ownership.check(bundle, name)
+            await self.ownership.check(bundle, name, coming=coming)
             return await self._open_once(name, create=create, writes=writes)
 
     async def look_at(self, name: TopicName) -> Topic:

@@ -107,10 +107,7 @@ class ReplicatedSubscriptions:
         replicators: Mapping[str, Replicator],
         clusters: OtherClusters,
     ) -> None:
-        self.timed_out_count = 0
         self.snapshot_count = 0
-        self.snapshot_s = 0.0
-        """How long all of them took."""
         self._state = state
         self._writer = writer
         self._subscriptions = subscriptions
@@ -128,11 +125,6 @@ class ReplicatedSubscriptions:
         self._looked_at = float("-inf")  # When one was to begin last.
         self._markers: list[Position] = []  # The latest ones, in the order of the log.
         self._new: dict[str, Position] = {}  # Where subscriptions are to be that are being made.
-
-    @property
-    def pending_count(self) -> int:
-        """Snapshots that are being taken."""
-        return len(self._rounds)
 
     def apply(self) -> None:
         """Know which subscriptions are replicated now."""
@@ -222,7 +214,6 @@ class ReplicatedSubscriptions:
         for snapshot_id, pending in list(self._rounds.items()):
             if now - pending.began_at >= self._settings.snapshot_timeout_s:
                 del self._rounds[snapshot_id]
-                self.timed_out_count += 1
         if not self._followed or not self._replicators:
             return
         away = [each for each in self._replicators.values() if not each.attached]
@@ -256,7 +247,6 @@ class ReplicatedSubscriptions:
             return
         del self._rounds[snapshot_id]
         self.snapshot_count += 1
-        self.snapshot_s += self._clock.now() - pending.began_at
         self.tell(Snapshot(snapshot_id, position, pending.positions), to=self._here)
         self.look_again()
 

@@ -97,9 +97,8 @@ class ManagedLedgerFactory(LogContext):
         try:
             try:
                 return await attempt(found)
-            except (
-                Fenced
-            ):  # A former owner, who knows of nobody else yet, has changed it meanwhile.
+            except Fenced:
+                # A former owner, who knows of nobody else yet, has changed it meanwhile.
                 await self._claim(name)
                 return await attempt(await self.find(name))
         except MagnetarError:

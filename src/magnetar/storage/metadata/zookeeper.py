@@ -314,27 +314,31 @@ class ZooKeeperMetadataStore:
             return await self._put_new(path, value, ephemeral=ephemeral)
         while True:
             try:
-                if not ephemeral:
-                    version = -1 if expected_version is None else expected_version
-                    stat = await self._ask(self._client.set_async, path, value, version)
-                    if not stat.ephemeralOwner:
-                        return int(stat.version)
-                    return await self._replace(path, value, stat.version, ephemeral=False)
-                stat = await self._read(self._client.exists_async, path)
-                await self._check_version(path, expected_version, stat)
-                version = ABSENT if stat is None else stat.version
-                return await self._replace(path, value, version, ephemeral=ephemeral)
+                if ephemeral:
+                    return await self._put_ephemeral(path, value, expected_version)
+                version = -1 if expected_version is None else expected_version
+                stat = await self._ask(self._client.set_async, path, value, version)
+                if not stat.ephemeralOwner:
+                    return int(stat.version)
+                return await self._replace(path, value, stat.version, ephemeral=False)
             except NoNodeError:
                 if expected_version is not None:
                     raise _mismatch(path, ABSENT, expected_version) from None
-                try:
+                with contextlib.suppress(NodeExistsError):
                     await self._create(path, value, ephemeral=ephemeral)
-                except NodeExistsError:
-                    continue
-                return 0
+                    return 0
             except (BadVersionError, NodeExistsError):
                 if expected_version is not None:
                     await self._check_version(path, expected_version)
+
+    async def _put_ephemeral(self, path: str, value: bytes, expected_version: int | None) -> int:
+        """Put a record of this session in the place of what is there, if anything is."""
+        stat = await self._read(self._client.exists_async, path)
+        if stat is None and expected_version is None:
+            await self._create(path, value, ephemeral=True)
+            return 0
+        await self._check_version(path, expected_version, stat)
+        return await self._replace(path, value, stat.version, ephemeral=True)
 
     async def _put_new(self, path: str, value: bytes, *, ephemeral: bool) -> int:
         """Put a record that is not there, in one request where its znode is not, either."""
@@ -359,12 +363,7 @@ class ZooKeeperMetadataStore:
             return
 
     async def _replace(self, path: str, value: bytes, version: int, *, ephemeral: bool) -> int:
-        """Put a znode in the place of another, which has another owner or is a parent.
-
-        Raises NoNodeError where there was none.
-        """
-        if version == ABSENT:
-            raise NoNodeError
+        """Put a znode in the place of another, which has another owner or is a parent."""
         stat = await self._read(self._client.exists_async, path)
         if stat is not None and stat.numChildren and not ephemeral:
             return int((await self._ask(self._client.set_async, path, value, version)).version)
