@@ -2,10 +2,14 @@
 
 kazoo's own handler makes an epoll object for each wait, of which a request has five, and hands each
 answer to a thread of its own first: half of what a request took, all of it with the interpreter's
-lock that the broker's loop waits for.
+lock that the broker's loop waits for. It also has a byte in a socket for each request that waits to
+be sent: some 280 fill it, and then who asks waits for the one thread that empties it, which may be
+itself.
 """
 
 import select
+import socket
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -40,6 +44,10 @@ class PollingHandler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo 
             [],
         )
 
+    def create_socket_pair(self) -> tuple["_Wakes", "_Wakes"]:
+        wakes = _Wakes()
+        return wakes, wakes
+
     def async_result(self) -> AsyncResult:
         return _Told(self)
 
@@ -49,3 +57,35 @@ class _Told(AsyncResult):  # type: ignore[misc] # as above
         callback: Callable[[AsyncResult], object]
         for callback in self._callbacks:
             callback(self)
+
+
+class _Wakes:
+    """Both ends of what wakes kazoo's thread: one byte while any request waits, however many."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self._reader, self._writer = socket.socketpair()
+
+    def fileno(self) -> int:
+        return self._reader.fileno()
+
+    def send(self, byte: bytes) -> int:
+        """Count a request. Raises OSError after ``close``."""
+        with self._lock:
+            if self._waiting == 0:
+                self._writer.send(byte)
+            self._waiting += 1
+        return 1
+
+    def recv(self, _count: int) -> bytes:
+        """Take a request off the count, which is above zero. Raises OSError after ``close``."""
+        with self._lock:
+            self._waiting -= 1
+            return b"\0" if self._waiting else self._reader.recv(1)
+
+    def close(self) -> None:
+        with self._lock:
+            self._waiting = 0
+            self._reader.close()
+            self._writer.close()

@@ -78,3 +78,23 @@ def test_an_error_is_told_too(handler):
     assert told == [error]
     with pytest.raises(NoNodeError):
         answer.get()
+
+
+def test_any_number_of_requests_wakes_its_thread_and_none_waits_for_it(handler):
+    reader, writer = handler.create_socket_pair()
+    for _ in range(10_000):
+        assert writer.send(b"\0") == 1
+    for _ in range(10_000):
+        assert handler.select([reader], [], [], 0)[0] == [reader]
+        assert reader.recv(1) == b"\0"
+    assert handler.select([reader], [], [], 0)[0] == []
+    writer.close()
+
+
+def test_who_wakes_a_closed_connection_is_told(handler):
+    reader, writer = handler.create_socket_pair()
+    writer.send(b"\0")
+    writer.close()
+    reader.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        writer.send(b"\0")
