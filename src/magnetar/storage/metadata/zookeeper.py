@@ -126,7 +126,7 @@ class ZooKeeperMetadataStore:
         try:
             await store._ask(client.ensure_path_async, "/")
             await store._watch_all()
-        except KazooException as error:
+        except (KazooException, StorageError) as error:
             await store.close()
             raise store._no_answer() from error
         return store
