@@ -70,6 +70,7 @@ class Faults:
             server.resume()
             server.start()
             server.process.fuse = None
+            server.process.clock.ahead_ms = 0
         if any(each.kind == "policy" for each in self._faults):
             self._set({name: None for changed in POLICIES for name in changed})
         for each in cluster.bookies:

@@ -99,6 +99,7 @@ class SimulatedCluster:
                 result: T = self.loop.run_until_complete(work)
                 return result
             finally:
+                gc.collect()  # What nobody handled is told, of processes that live.
                 self._forget()
 
     async def start(self) -> None:

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, Protocol, TypeVar, TypeVarTuple
 
-from .processes import Process, process_of
+from .processes import Process, process_here, process_of
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -30,8 +30,12 @@ class Stuck(Exception):
 class NumberedFuture(asyncio.Future[Any]):
     """A future whose place in a set follows from when it was made."""
 
-    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, number: int, process: Process | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._number = number
+        self.process = process
+        """Who made it."""
         super().__init__(loop=loop)
 
     def __hash__(self) -> int:
@@ -182,7 +186,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Leave it where it is: it is passed over."""
 
     def create_future(self) -> asyncio.Future[Any]:
-        return NumberedFuture(next(self._numbers), self)
+        return NumberedFuture(next(self._numbers), process_here(), self)
 
     def create_task(
         self,
@@ -242,7 +246,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # What nobody handled.
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        self.failures.append(context)
+        future = context.get("future")
+        process = future.process if isinstance(future, NumberedFuture) else None
+        if process is None or process.alive:  # Else who would have handled it died first.
+            self.failures.append(context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        self.failures.append(context)
+        self.call_exception_handler(context)

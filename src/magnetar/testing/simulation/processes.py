@@ -21,6 +21,11 @@ def process_of(context: Context) -> "Process | None":
     return context.get(_PROCESS)
 
 
+def process_here() -> "Process | None":
+    """The process that is running."""
+    return _PROCESS.get()
+
+
 class ProcessClock:
     """The clock of a process: it may be fast or slow, and its date may jump."""
 

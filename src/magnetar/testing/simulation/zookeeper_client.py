@@ -106,6 +106,9 @@ class SimulatedKazoo:
             self._messages.send("close")
             self._loop.call_later(self._timeout_s, self._messages.abort)
         else:
+            if self._messages is not None:  # What it answers comes too late.
+                self._messages.abort()
+                self._messages = None
             self._ended.set()
         self._changed.set()
 

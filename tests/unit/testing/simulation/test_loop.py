@@ -122,3 +122,17 @@ def test_a_clock_may_be_fast_and_jump(loop):
         return loop.time() - BEGIN_S, process.clock.now() - began, process.clock.wall_ms() - wall
 
     assert loop.run_until_complete(look()) == (5, 10, 70_000)
+
+
+def test_an_exception_that_nobody_awaited_counts_as_long_as_its_process_lives(loop):
+    def leave(process):
+        future = process.context.run(loop.create_future)
+        future.set_exception(ValueError("nobody"))
+
+    loop.run_until_complete(asyncio.sleep(0))
+    lives, died = Process("lives"), Process("died")
+    died.alive = False
+    leave(died)
+    assert loop.failures == []
+    leave(lives)
+    assert [str(each["exception"]) for each in loop.failures] == ["nobody"]
