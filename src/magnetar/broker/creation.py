@@ -193,7 +193,10 @@ class Creation:
         try:
             yield
         finally:
-            self._reserved -= Counter(names)
+            for name in names:  # Subtracting a Counter would look at all that others reserve.
+                self._reserved[name] -= 1
+                if not self._reserved[name]:
+                    del self._reserved[name]
             if limit:
                 self._released += 1
 

@@ -354,10 +354,13 @@ class Resources:
         if domain != PERSISTENT:
             return self.open_topics.of(namespace)
         found = await self._topics_at(paths.managed_ledgers(namespace, domain), namespace, domain)
-        deleting = set(await self._metadata.children(paths.DELETIONS))
-        if not deleting:
-            return found
-        return [topic for topic in found if paths.encode(str(topic)) not in deleting]
+        deleting = await self.deleting()
+        return [topic for topic in found if topic not in deleting] if deleting else found
+
+    async def deleting(self) -> set[TopicName]:
+        """The topics whose deletion was begun and is not finished."""
+        children = await self._metadata.children(paths.DELETIONS)
+        return {TopicName.parse(paths.decode(child)) for child in children}
 
     def watch_topics(
         self, namespace: NamespaceName, changed: Callable[[TopicName | None], None]

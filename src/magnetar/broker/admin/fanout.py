@@ -5,6 +5,8 @@ can be repeated; a missing partition is created when a client first uses it.
 """
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
@@ -15,10 +17,12 @@ from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.model.names import TopicName
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, Request
+from magnetar.turns import batches
 
 PARTITIONS_AT_ONCE_MAX: Final = 64
 """Partitions that are made or deleted side by side: their records share syncs of the metadata."""
 
+_NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 _BEGINNING: Final = {"ledgerId": -1, "entryId": -1}
 
 
@@ -43,7 +47,7 @@ class Fanout:
     ) -> None:
         """Raises what ``Creation.create_partitioned`` raises, and Rejection."""
         await self._owners.creation.create_partitioned(topic, partitions, properties)
-        await self.create_missed(topic)
+        await self._make(await self._owners.access.partitions(topic))
 
     async def create_missed(self, topic: TopicName) -> None:
         """Create the partitions that do not exist yet. Raises Rejection."""
@@ -60,14 +64,24 @@ class Fanout:
         subscriptions = {}
         for reply in granted({first: await self._owners.ask_topic(first, "GET", "/stats")}):
             subscriptions = json.loads(reply.body)["subscriptions"]
-        for name in map(topic.partition, range(had, partitions)):
-            granted({name: await self._owners.ask_topic(name, "PUT")}, but=409)
-            for subscription, stats in subscriptions.items():
-                if stats["isDurable"]:
-                    rest = f"/subscription/{quote(subscription, safe='')}"
-                    at = {**_BEGINNING, "properties": stats["subscriptionProperties"]}
-                    reply = await self._owners.ask_topic(name, "PUT", rest, body=at)
-                    granted({name: reply}, but=409)
+        names = list(map(topic.partition, range(had, partitions)))
+        await self._make(names)
+        for subscription, stats in subscriptions.items():
+            if stats["isDurable"]:
+                rest = f"/subscription/{quote(subscription, safe='')}"
+                at = {**_BEGINNING, "properties": stats["subscriptionProperties"]}
+                body = json.dumps(at).encode()
+                granted(await self._ask_each(names, "PUT", rest, body), but=409)
+
+    async def _make(self, names: list[TopicName]) -> None:
+        """Make partitions that should be new: those served here without a request each.
+
+        Raises Rejection.
+        """
+        asked: list[TopicName] = []
+        for some in batches(names, PARTITIONS_AT_ONCE_MAX):
+            asked += await self._owners.access.make(some)
+        granted(await self._ask_each(asked, "PUT"), but=409)
 
     async def delete(self, topic: TopicName, *, force: bool) -> None:
         """Delete all partitions, or none when one is in use and ``force`` is off.
@@ -76,9 +90,8 @@ class Fanout:
         """
         names = await self._owners.partitions(topic)
         for dry_run in ("false",) if force else ("true", "false"):
-            answers = await self._ask_each(
-                names, "DELETE", force=str(force).lower(), dryRun=dry_run
-            )
+            query = {"force": str(force).lower(), "dryRun": dry_run}
+            answers = await self._ask_each(names, "DELETE", query=query)
             if any(reply.status == 412 for reply in answers.values()):
                 raise Rejection(412, "Topic has active producers/subscriptions")
             for name, reply in answers.items():
@@ -88,9 +101,17 @@ class Fanout:
         await self._permissions.topic_deleted(topic)
         await self._owners.resources.delete_partitioned_topic(topic)
 
-    async def _ask_each(self, names: list[TopicName], method: str, **query: str) -> Answers:
+    async def _ask_each(
+        self,
+        names: list[TopicName],
+        method: str,
+        rest: str = "",
+        body: bytes = b"",
+        *,
+        query: Mapping[str, str] = _NO_QUERY,
+    ) -> Answers:
         return await self._owners.ask_all(
             names,
-            lambda name: Request(method, path_of(name), query, content_type=JSON),
+            lambda name: Request(method, path_of(name) + rest, query, body=body, content_type=JSON),
             at_once=PARTITIONS_AT_ONCE_MAX,
         )

@@ -1,9 +1,12 @@
 """Finds and opens the topics that an administrator names, or refuses in Pulsar's words."""
 
+import asyncio
+from collections.abc import Sequence
+
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.resources import NAMES_PER_TURN, Resources
 from magnetar.broker.topics.topic import Topic
-from magnetar.errors import SubscriptionNotFound, TopicNotFound
+from magnetar.errors import MagnetarError, SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.turns import STEPS_PER_TURN, in_turns, yield_to_loop
 
@@ -36,6 +39,24 @@ class TopicAccess:
     async def create(self, topic: TopicName) -> Topic:
         """A topic, created if it does not exist. Its namespace must exist."""
         return await self._registry.create(topic)
+
+    async def make(self, topics: Sequence[TopicName]) -> list[TopicName]:
+        """Create topics side by side of which nothing should be stored, and is not looked for.
+
+        Where something is, they are opened as they are. Returns those that were refused, or that
+        are to be asked for elsewhere: ``create`` tells why.
+        """
+        deleting = await self._resources.deleting()
+
+        async def make(topic: TopicName) -> bool:
+            try:
+                await self._registry.create(topic, new=topic not in deleting)
+            except MagnetarError:
+                return False
+            return True
+
+        made = await asyncio.gather(*map(make, topics))
+        return [topic for topic, done in zip(topics, made, strict=True) if not done]
 
     async def exists(self, topic: TopicName) -> bool:
         return topic in self._registry.loaded or await self._resources.topic_exists(topic)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from functools import partial
 from itertools import cycle
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
@@ -41,6 +41,7 @@ from magnetar.model.counts import OperationCounts
 from magnetar.model.names import TopicName
 from magnetar.model.system_topics import heartbeat_broker
 from magnetar.model.txn_id import TxnId
+from magnetar.storage.managed_ledger.managed_ledger_factory import NOTHING_FOUND
 from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
 
@@ -66,6 +67,15 @@ class ServedAlong(Protocol):
 
     async def close(self) -> None:
         """Close all of it."""
+
+
+class _How(NamedTuple):
+    """How a topic is opened."""
+
+    create: bool
+    asked: bool = False
+    writes: bool = False
+    new: bool = False
 
 
 class TopicRegistry:
@@ -155,7 +165,7 @@ class TopicRegistry:
             if coming:
                 stack.enter_context(self._logs.begun(name, await self._policies.of(name)))
             await self.ownership.check(bundle, name, coming=coming)
-            return await self._open_once(name, create=create, writes=writes)
+            return await self._open_once(name, _How(create=create, writes=writes))
 
     async def look_at(self, name: TopicName) -> Topic:
         """A topic that exists, for an administrator: to look at it is not to use it.
@@ -169,10 +179,13 @@ class TopicRegistry:
         await self.serve(name)
         return await self.get(name, create=False)
 
-    async def create(self, name: TopicName) -> Topic:
-        """Open a topic, created whatever auto-creation says: an administrator asked."""
+    async def create(self, name: TopicName, *, new: bool = False) -> Topic:
+        """Open a topic, created whatever auto-creation says: an administrator asked.
+
+        ``new``: nothing should be stored of it. Where something is, it is opened as it is.
+        """
         await self.serve(name)
-        return await self._open_once(name, create=True, asked=True)
+        return await self._open_once(name, _How(create=True, asked=True, new=new))
 
     async def serve(self, name: TopicName) -> None:
         """Serve the bundle of a topic where no broker does. Raises NotOwner where another does."""
@@ -376,9 +389,7 @@ class TopicRegistry:
     def _loaded_in(self, bundle: Bundle) -> list[TopicName]:
         return [name for name, its in self._bundles.items() if its == bundle]
 
-    async def _open_once(
-        self, name: TopicName, *, create: bool, asked: bool = False, writes: bool = False
-    ) -> Topic:
+    async def _open_once(self, name: TopicName, how: _How) -> Topic:
         """The topic, once no open or close is under way; opened if it is not."""
         while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
             await asyncio.wait([busy])  # It may have failed where this succeeds.
@@ -386,8 +397,7 @@ class TopicRegistry:
             return topic
         self._check_open()
         # The task is the registry's: a client that gives up must not leave half a topic.
-        work = self._open(name, create=create, asked=asked, writes=writes)
-        opening = self._tasks.spawn(f"open {name}", work)
+        opening = self._tasks.spawn(f"open {name}", self._open(name, how))
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))
         opened = await asyncio.shield(opening)
@@ -408,20 +418,13 @@ class TopicRegistry:
         self.loaded[name] = topic
         self._bundles[name] = bundle
 
-    async def _open(
-        self, name: TopicName, *, create: bool, asked: bool, writes: bool
-    ) -> Topic | MagnetarError:
+    async def _open(self, name: TopicName, how: _How) -> Topic | MagnetarError:
         """Return errors to the caller of ``get``; log those of the storage as well."""
         try:
             self._check_domain(name)
             with self.loads.counted(self._clock.now):
-                topic: Topic
-                if name.persistent:
-                    topic = await self._open_persistent(
-                        name, create=create, asked=asked, writes=writes
-                    )
-                else:
-                    topic = await self._open_non_persistent(name, create=create, asked=asked)
+                opens = self._open_persistent if name.persistent else self._open_non_persistent
+                topic: Topic = await opens(name, how)
             await self._add(topic)
         except StorageError as error:
             log.error(  # noqa: TRY400 - where it was raised is in the text
@@ -432,36 +435,36 @@ class TopicRegistry:
             return error
         return topic
 
-    async def _open_persistent(
-        self, name: TopicName, *, create: bool, asked: bool, writes: bool
-    ) -> Topic:
-        found, deleting, policies = await asyncio.gather(
-            self._logs.find(name), self._deletions.has_begun(name), self._policies.of(name)
-        )
-        if deleting:
-            await self._finish_deletion(name)
-            found = await self._logs.find(name)
+    async def _open_persistent(self, name: TopicName, how: _How) -> Topic:
+        if how.new:
+            found, policies = NOTHING_FOUND, await self._policies.of(name)
+        else:
+            found, deleting, policies = await asyncio.gather(
+                self._logs.find(name), self._deletions.has_begun(name), self._policies.of(name)
+            )
+            if deleting:
+                await self._finish_deletion(name)
+                found = await self._logs.find(name)
         exists = found.record is not None
-        async with self._creation.topic(name, exists=exists, create=create, asked=asked):
-            ledger = await self._logs.open(name, policies, found, writes=writes)
+        async with self._creation.topic(name, exists=exists, create=how.create, asked=how.asked):
+            ledger = await self._logs.open(name, policies, found, writes=how.writes)
+        policies = await self._policies.of(name)
         topic = PersistentTopic(
-            name,
-            ledger,
-            context=self._context,
-            policies=await self._policies.of(name),
-            failed=self._failed,
+            name, ledger, context=self._context, policies=policies, failed=self._failed
         )
         try:
             await topic.recover()
         except MagnetarError:
             await topic.close()
             raise
-        topic.apply(await self._policies.of(name))
+        current = await self._policies.of(name)
+        if current is not policies:
+            topic.apply(current)
         return topic
 
-    async def _open_non_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
+    async def _open_non_persistent(self, name: TopicName, how: _How) -> Topic:
         exists = await self._resources.topic_exists(name)
-        async with self._creation.topic(name, exists=exists, create=create, asked=asked):
+        async with self._creation.topic(name, exists=exists, create=how.create, asked=how.asked):
             policies = await self._policies.of(name)
             self._creation.opened(name)
         return NonPersistentTopic(name, context=self._context, policies=policies)

@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from magnetar.errors import Fenced, MagnetarError, VersionMismatch
 from magnetar.model.counts import LogCounts
@@ -35,6 +35,9 @@ class FoundLog(NamedTuple):
     """None: there is no such log."""
     cursors: Sequence[str]
     """The names of their records."""
+
+
+NOTHING_FOUND: Final = FoundLog(None, ())
 
 
 class ManagedLedgerFactory(LogContext):

@@ -1,6 +1,7 @@
 import pytest
 
 from magnetar.broker.admin.fanout import PARTITIONS_AT_ONCE_MAX
+from magnetar.broker.admin.owners import Owners
 from magnetar.errors import AlreadyExists, Conflict, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
@@ -24,7 +25,27 @@ async def test_every_partition_is_made(world, fanout):
         await fanout.create(TOPIC, 3)
 
 
-async def test_partitions_are_made_and_deleted_side_by_side(world, fanout, monkeypatch):
+async def test_partitions_are_made_without_a_request_each(world, fanout, monkeypatch):
+    asked, make = [], fanout._owners.access.make
+
+    async def ask(subject, request):
+        asked.append(subject)
+        return await Owners.ask(fanout._owners, subject, request)
+
+    async def without_the_last(names):
+        return [*await make(names[:-1]), names[-1]]
+
+    monkeypatch.setattr(fanout._owners, "ask", ask)
+    await fanout.create(TOPIC, PARTITIONS_AT_ONCE_MAX + 3)
+    assert len(await made(world)) == PARTITIONS_AT_ONCE_MAX + 3
+    assert not asked
+    monkeypatch.setattr(fanout._owners.access, "make", without_the_last)
+    await fanout.grow(TOPIC, PARTITIONS_AT_ONCE_MAX + 6)
+    assert len(await made(world)) == PARTITIONS_AT_ONCE_MAX + 6
+    assert asked == [TOPIC.partition(0), TOPIC.partition(PARTITIONS_AT_ONCE_MAX + 5)]
+
+
+async def test_partitions_are_deleted_side_by_side(world, fanout, monkeypatch):
     """What is asked at a time shares the syncs of the metadata store."""
     under_way, most = 0, []
     ask = fanout._owners.ask
@@ -38,13 +59,11 @@ async def test_partitions_are_made_and_deleted_side_by_side(world, fanout, monke
         finally:
             under_way -= 1
 
-    monkeypatch.setattr(fanout._owners, "ask", counted)
     await fanout.create(TOPIC, PARTITIONS_AT_ONCE_MAX + 3)
-    assert len(await made(world)) == len(most) == PARTITIONS_AT_ONCE_MAX + 3
-    assert max(most) == PARTITIONS_AT_ONCE_MAX
-    most.clear()
+    monkeypatch.setattr(fanout._owners, "ask", counted)
     await fanout.delete(TOPIC, force=True)
     assert await made(world) == []
+    assert len(most) == PARTITIONS_AT_ONCE_MAX + 3
     assert max(most) == PARTITIONS_AT_ONCE_MAX
 
 

@@ -1,8 +1,12 @@
 import pytest
 
 from magnetar.broker.admin.topic_access import no_subscription
+from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.errors import NamespaceNotFound, TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
+from magnetar.storage.codec.json_codec import JsonCodec
+from magnetar.storage.metadata import paths
 
 BASE = TopicName.parse("persistent://public/default/p")
 
@@ -55,6 +59,39 @@ async def test_partitions_are_known_before_they_are_created(world, access):
     await access.create(BASE.partition(1))
     assert await access.created_partitions(BASE) == [BASE.partition(1)]
     assert await access.partitions(BASE.partition(0)) == []
+
+
+async def test_new_topics_are_made_without_a_look_at_each(world, access, monkeypatch):
+    looked, get = [], world.metadata.get
+
+    async def noted(path):
+        looked.append(path)
+        return await get(path)
+
+    await world.resources.create_partitioned_topic(BASE, 2)
+    monkeypatch.setattr(world.metadata, "get", noted)
+    names = list(map(BASE.partition, range(3)))
+    assert await access.make(names) == [names[2]]  # It is no partition of its topic.
+    assert set(names[:2]) <= set(world.registry.loaded)
+    assert not [path for path in looked if path.startswith(("/managed-ledgers", paths.DELETIONS))]
+
+
+async def test_what_was_stored_of_a_topic_that_should_be_new_is_kept(world, access):
+    names = _, half_deleted = BASE.partition(0), BASE.partition(1)
+    await world.resources.create_partitioned_topic(BASE, 2)
+    for name in names:
+        topic = await access.create(name)
+        await topic.create_subscription("kept", EARLIEST, {})
+        await world.registry.unload(name)
+    await Deletions(world.metadata, codec=JsonCodec()).begin(half_deleted)
+    assert await access.make(names) == []
+    assert await world.metadata.children(paths.DELETIONS) == []
+    for again in range(2):
+        made = world.registry.loaded
+        assert [*map(list, (made[name].subscriptions for name in names))] == [["kept"], []], again
+        for name in names:
+            await world.registry.unload(name)
+            await access.open(name)
 
 
 def test_a_missing_subscription_is_told_in_pulsar_s_words():
