@@ -12,15 +12,30 @@ from random import Random
 import aiohttp
 import pytest
 from cluster.conftest import handed_over_to_and_fro, two_brokers
-from support.loop import until
+from support.loop import until, until_idle
+from unit.broker.peer import Peer
 
 from magnetar import Client, InitialPosition, SubscriptionType
 from magnetar.model.names import TopicName
 
 SEEDS = int(os.environ.get("SEEDS", "4"))
+TOPIC = "persistent://public/default/x"
 TOPICS = 4
 COUNT = 150
 EARLIEST = InitialPosition.EARLIEST
+
+
+async def test_a_lookup_names_the_owner_by_its_own_address_whichever_is_asked():
+    """Go's client goes on with any address of its service URL where it is told to keep one."""
+    async with two_brokers(loadBalancerEnabled=False) as pair:
+        for each in pair.brokers:
+            peer = await Peer.open(each.port)
+            answer = await peer.ask("lookupTopic", topic=TOPIC, request_id=1)
+            found = answer.lookupTopicResponse
+            assert found.brokerServiceUrl.endswith(f":{pair.brokers[0].port}")
+            assert not found.proxy_through_service_url
+            peer.wire.close()
+        await until_idle()
 
 
 class Told:

@@ -6,6 +6,7 @@ The broker that leads looks at all reports each minute, and has owners unload an
 rules in ``cluster/load`` say.
 """
 
+import asyncio
 import logging
 import os
 import re
@@ -271,9 +272,11 @@ class LoadManager:
         reports: Mapping[str, Report],
         rules: PlacementRules,
     ) -> str | None:
-        candidates = self._candidates(usage, reports, await self._domains())
-        related = await self._related(namespace, reports)
-        found = place(candidates, str(namespace), await self._policies(), related, rules)
+        domains, related, policies = await asyncio.gather(
+            self._domains(), self._related(namespace, reports), self._policies()
+        )
+        candidates = self._candidates(usage, reports, domains)
+        found = place(candidates, str(namespace), policies, related, rules)
         return None if found is None else found.name
 
     def _candidates(
@@ -303,8 +306,9 @@ class LoadManager:
     async def _reports(self, brokers: Mapping[str, BrokerAddress]) -> dict[str, Report]:
         """What each broker said last; nothing is the report of one that has just begun."""
         found = {}
-        for name in brokers:
-            record = await self._member.metadata.get(paths.load_report(name))
+        get = self._member.metadata.get
+        records = await asyncio.gather(*(get(paths.load_report(name)) for name in brokers))
+        for name, record in zip(brokers, records, strict=True):
             try:
                 value = record and self._member.codec.decode_object(record.value)
                 found[name] = report_json.read(value) if value else Report()

@@ -166,7 +166,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         )
         deleted.append(event_logs.topic_deleted)
     await topics.finish_deletions()
-    kept = context.sibling is None and keeps_clients(config.server, address)
+    kept = not stores.load_balanced and keeps_clients(config.server, address)
     lookup = Lookup(resources, ownership, kept=kept)
     if neighbours is not None:
         await neighbours.met()

@@ -1,5 +1,6 @@
 """The brokers that run, each with a record that ends with its session, and which of them leads."""
 
+import asyncio
 from contextlib import suppress
 
 from magnetar.errors import MagnetarError
@@ -36,7 +37,7 @@ class Brokers:
 
     async def all(self) -> list[BrokerAddress]:
         """The brokers that run, sorted by their names."""
-        found = [await self.get(name) for name in await self.names()]
+        found = await asyncio.gather(*(self.get(name) for name in await self.names()))
         return [each for each in found if each is not None and each not in self._member.gone]
 
     async def names(self) -> list[str]:

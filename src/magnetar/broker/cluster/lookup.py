@@ -21,7 +21,8 @@ class Found:
     kept: bool
     """Clients go on with the address they know: it leads here, where the URLs of this broker may
     not. They have ``localhost``, which is another machine elsewhere, or a host that nobody
-    configured."""
+    configured. Not where there are several brokers: a client that knows them all may go on with the
+    address of any, as Go's does."""
 
 
 class Lookup:

@@ -79,9 +79,9 @@ class TopicLogs:
 
         ``writes``: something is going to be appended, at once.
         """
-        begun = None
-        if writes:
-            begun = self._begun.pop(topic, None) or self._begin(topic, policies)
+        begun = self._begun.pop(topic, None)  # Whoever opens the topic: somebody is to append.
+        if begun is None and writes:
+            begun = self._begin(topic, policies)
         return await self._factory.open(
             paths.managed_ledger_name(topic),
             self._settings_with(policies.retention, policies.persistence),

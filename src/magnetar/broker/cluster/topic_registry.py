@@ -154,6 +154,7 @@ class TopicRegistry:
         if topic is not None:
             if not topic.fenced:
                 topic.used_at = self._clock.now()
+                self._expect_appends(topic, writes=writes)
                 return topic
             self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
         self._check_open()
@@ -165,7 +166,9 @@ class TopicRegistry:
             if coming:
                 stack.enter_context(self._logs.begun(name, await self._policies.of(name)))
             await self.ownership.check(bundle, name, coming=coming)
-            return await self._open_once(name, _How(create=create, writes=writes))
+            opened = await self._open_once(name, _How(create=create, writes=writes))
+            self._expect_appends(opened, writes=writes)  # A consumer may have opened it.
+            return opened
 
     async def look_at(self, name: TopicName) -> Topic:
         """A topic that exists, for an administrator: to look at it is not to use it.
@@ -468,6 +471,10 @@ class TopicRegistry:
             policies = await self._policies.of(name)
             self._creation.opened(name)
         return NonPersistentTopic(name, context=self._context, policies=policies)
+
+    def _expect_appends(self, topic: Topic, *, writes: bool) -> None:
+        if writes and self._logs.begins_early and topic.stored is not None:
+            topic.stored.expect_appends()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -166,6 +166,10 @@ class PersistentTopic:
         await self._features.recover()
         await self._subscriptions.recover()
 
+    def expect_appends(self) -> None:
+        if termination.terminated_at(self.ledger) is None:
+            self.ledger.begin_soon()
+
     async def attach_producer(
         self,
         connection: ClientConnection,

@@ -175,6 +175,9 @@ class StoredTopic(Topic, Protocol):
     def last_position(self) -> Position:
         """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
 
+    def expect_appends(self) -> None:
+        """Have a ledger begun for what somebody is about to append, where there is none."""
+
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
     ) -> PersistentSubscription:

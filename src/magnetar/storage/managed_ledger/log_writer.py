@@ -137,6 +137,15 @@ class LogWriter:
         self.reader.counts.note_switch(0.0)  # Nobody waited for it alone.
         self._to(WriterState.OPEN)
 
+    def begin_soon(self) -> None:
+        """Begin a ledger for what is going to be appended, where none takes entries.
+
+        Where that fails, the append tries again, and says so.
+        """
+        if self.state is WriterState.IDLE and self.ledger_list.owned:
+            self._to(WriterState.CREATING)
+            self._changing = self.context.tasks.spawn(f"begin {self.name}", self._create())
+
     async def start_ledger(self) -> None:
         """Begin a ledger, and end the one before it. Raises Fenced, and what the stores raise."""
         while self._changing is not None:
@@ -193,6 +202,8 @@ class LogWriter:
         """
         error: MagnetarError | None = Fenced(f"Managed ledger {self.name}: an append was cut off")
         try:
+            while self._changing is not None:
+                await asyncio.wait([self._changing])
             self.check()
             if self.state is not WriterState.OPEN or self._roll_over_due():
                 await self.start_ledger()

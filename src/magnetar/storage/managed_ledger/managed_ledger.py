@@ -104,6 +104,10 @@ class ManagedLedger:
         """
         return self._writer.takes_more
 
+    def begin_soon(self) -> None:
+        """Begin a ledger where the next append would wait for one: it is going to come."""
+        self._writer.begin_soon()
+
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended.
 

@@ -20,10 +20,10 @@
     /change-events/{tenant}/{namespace}/{local}                        how far such a topic goes
     /topic-deletions/{topic}                                           a deletion under way
     /namespace/{tenant}/{namespace}/{range}                            the broker of a bundle
-    /transfers/{tenant}/{namespace}/{range}                            the broker that takes it next
     /loadbalance/brokers/{host:port}                                   a broker that runs
     /loadbalance/reports/{host:port}                                   the load of a broker
     /loadbalance/leader                                                the broker that leads
+    /loadbalance/transfer-{bundle}                                     the broker that takes it next
 
     /counters/starts                                                   its version counts starts
 
@@ -59,7 +59,6 @@ DELETIONS = "/topic-deletions"
 SCHEMAS = "/schemas"
 STARTS = "/counters/starts"
 BUNDLE_OWNERS = "/namespace"
-TRANSFERS = "/transfers"
 LOAD_BALANCE = "/loadbalance"
 BROKERS = "/loadbalance/brokers"
 LEADER = "/loadbalance/leader"
@@ -191,7 +190,7 @@ def bundle_owned_at(path: str) -> Bundle:
 
 def transfer(bundle: Bundle) -> str:
     """Return the path of the note which broker takes a bundle next."""
-    return f"{TRANSFERS}/{bundle}"
+    return f"{LOAD_BALANCE}/transfer-{encode(str(bundle))}"
 
 
 def broker(name: str) -> str:

@@ -333,10 +333,13 @@ class ZooKeeperMetadataStore:
 
     async def _put_ephemeral(self, path: str, value: bytes, expected_version: int | None) -> int:
         """Put a record of this session in the place of what is there, if anything is."""
+        if expected_version is None:
+            with contextlib.suppress(NodeExistsError):  # Most are not there.
+                await self._create(path, value, ephemeral=True)
+                return 0
         stat = await self._read(self._client.exists_async, path)
-        if stat is None and expected_version is None:
-            await self._create(path, value, ephemeral=True)
-            return 0
+        if stat is None:
+            raise NoNodeError
         await self._check_version(path, expected_version, stat)
         return await self._replace(path, value, stat.version, ephemeral=True)
 

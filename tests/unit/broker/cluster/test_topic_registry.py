@@ -5,9 +5,12 @@ from functools import partial
 
 import pytest
 from support.clock import ManualClock
+from support.loop import until_idle
+from unit.broker.admin.messages.entries import entry_of
 
 from magnetar.broker.cluster.membership import Membership
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.cluster.publishing import Publisher
 from magnetar.broker.cluster.topic_logs import TopicLogs
 from magnetar.broker.cluster.topic_registry import DELETE_AGAIN_S, DELETE_AGAIN_S_MAX, TopicRegistry
 from magnetar.broker.creation import Creation
@@ -384,3 +387,19 @@ async def test_closing_waits_for_topics_that_are_being_unloaded(opened):
     await opened.registry.close()
     await unloading
     assert topic.ledger.info().state == "closed"
+
+
+async def test_a_producer_finds_a_ledger_begun_where_a_consumer_opened_its_topic():
+    opened = await Opened().serving()
+    first = await opened.registry.get(PLAIN, create=True)
+    publisher = await Publisher.attach(first, SystemClock())
+    await publisher.publish([0], [entry_of(b"x")])
+    await opened.registry.unload(PLAIN)
+    opened.logs.begins_early = True
+    topic = await opened.registry.get(PLAIN, create=False)  # As a consumer asks.
+    assert not topic.ledger.takes_more
+    await opened.registry.get(PLAIN, create=True, writes=True)
+    await until_idle()
+    assert topic.ledger.takes_more
+    await opened.registry.close()
+    await opened.tasks.close()

@@ -158,3 +158,43 @@ async def test_a_ledger_is_created_with_the_options_that_hold_and_says_whose_it_
         "component": b"managed-ledger",
         "pulsar/managed-ledger": NAME.encode(),
     }
+
+
+async def test_an_append_waits_for_the_ledger_that_was_begun_for_it(logs):
+    ledger = await logs.open()
+    await append(ledger, entries(1))
+    await ledger.close()
+    ledger = await logs.open()
+    created = len(ledger.layout.sealed)
+    logs.ledgers.creates.close()
+    ledger.begin_soon()
+    answers = start_append(ledger, entries(1))
+    ledger.begin_soon()
+    logs.ledgers.creates.open()
+    await until_idle()
+    assert answers.heard == [(1, 0, type(None))]
+    assert len(ledger.layout.sealed) == created, "one ledger, not one more for the append"
+    ledger.begin_soon()
+    await until_idle()
+    assert ledger.takes_more, "the ledger that takes entries goes on"
+
+
+async def test_a_ledger_that_cannot_be_begun_early_is_begun_by_the_append(logs):
+    ledger = await logs.open()
+    await append(ledger, entries(1))
+    await ledger.close()
+    ledger = await logs.open()
+    logs.ledgers.creates.failures = [WriteFailed("disk full")]
+    ledger.begin_soon()
+    await until_idle()
+    answers = start_append(ledger, entries(1))
+    await until_idle()
+    assert [error for *_, error in answers.heard] == [type(None)]
+
+
+async def test_a_log_that_is_closed_begins_nothing(ledger):
+    await append(ledger, entries(1))
+    await ledger.close()
+    ledger.begin_soon()
+    await until_idle()
+    assert not ledger.takes_more
