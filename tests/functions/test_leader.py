@@ -1,5 +1,6 @@
 """The worker that leads, where others keep it from writing, as after a cut of the network."""
 
+import pytest
 from support.elsewhere import until_elsewhere
 from support.thread_jobs import ThreadJobs
 
@@ -7,7 +8,7 @@ from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
 from magnetar.client.admin_api import AsyncAdminApi
 from magnetar.client.client import Client
 from magnetar.clock import SystemClock
-from magnetar.errors import MagnetarError
+from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions.worker.admin import Admin
 from magnetar.functions.worker.metadata import NAMESPACE, TOPIC
 from magnetar.functions.worker.server import running_worker
@@ -38,6 +39,20 @@ async def test_it_leads_no_more_when_another_has_its_topic_and_again_when_that_h
                 async with await client.create_producer(TOPIC, access_mode=fencing):
                     await until_it_says("Leader not yet ready")
                 await until_it_says("[]")
+
+
+async def test_a_second_worker_of_the_same_address_is_refused(tmp_path):
+    with BrokerThread() as broker:
+        urls = broker.service_url, broker.web_url
+        settings = WorkerSettings(*urls, tmp_path, port=0, url="http://127.0.0.1:6750")
+        async with running_worker(settings, ThreadJobs(*urls)):
+            jobs = ThreadJobs(*urls)
+            with pytest.raises(InvalidValue, match=r"has the address http://127\.0\.0\.1:6750"):
+                async with running_worker(settings, jobs):
+                    pytest.fail("it runs")
+            jobs.close()
+        async with running_worker(settings, ThreadJobs(*urls)):
+            pass  # It may be started again.
 
 
 async def test_a_worker_that_a_broker_starts_waits_until_it_can_lead(tmp_path):

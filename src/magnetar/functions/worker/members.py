@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from magnetar.client.client import Client
 from magnetar.client.consumers.consumer import Consumer
+from magnetar.errors import InvalidValue, ProducerBusy
 from magnetar.functions.worker.admin import Admin
 from magnetar.functions.worker.metadata import NAMESPACE
 from magnetar.model.subscriptions import SubscriptionType
@@ -47,7 +48,17 @@ class Members:
 
     @classmethod
     async def join(cls, own: Member, client: Client, admin: Admin) -> Self:
-        """Become a member, until the client is closed."""
+        """Become a member, until the client is closed. Raises InvalidValue where it is one already.
+
+        The broker looks whether a producer of before lives before it refuses another of its name.
+        """
+        try:
+            await client.create_producer(TOPIC, name=own.id)
+        except ProducerBusy as error:
+            raise InvalidValue(
+                f"another functions worker has the address {own.url}, and runs what is assigned to "
+                "it: give each an address that the others reach (--host and --port)"
+            ) from error
         consumer = await client.subscribe(
             TOPIC,
             SUBSCRIPTION,
