@@ -84,13 +84,11 @@ TESTED_ELSEWHERE = {
         ]
     },
     "storage/ledger/bookkeeper/janitor.py": "tests/cluster/test_janitor.py, with real bookies",
-    "storage/ledger/bookkeeper/writer.py": "tests/contract, with real bookies",
     "storage/ledger/bookkeeper/context.py": "values",
     "storage/ledger/bookkeeper/settings.py": "values",
     "storage/schemas/in_records.py": "tests/unit/storage/schemas/test_store.py",
     "storage/schemas/in_ledgers.py": "tests/unit/storage/schemas/test_store.py",
     "storage/ledger/capacity.py": "unit/storage/ledger/local/test_journal.py",
-    "storage/metadata/zookeeper.py": "tests/contract, with a real server",
     "storage/metadata/recursive_watch.py": "tests/contract, with a real server",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
@@ -166,7 +164,7 @@ TESTED_ELSEWHERE = {
         f"testing/simulation/{name}.py": "tests/simulation, and tests/contract for the models"
         for name in [
             *("bookie", "cluster", "machine", "messages", "servers"),
-            *("zookeeper", "zookeeper_client"),
+            "zookeeper",
         ]
     },
     "testing/simulation/processes.py": "unit/testing/simulation/test_loop.py",

@@ -39,6 +39,7 @@ class SimulatedBookies:
 
     def __init__(self):
         self._zookeeper = SimulatedZooKeeper()
+        self.bookies = {}  # By bookie id.
         self._servers = []
         self._opened = []
 
@@ -48,17 +49,19 @@ class SimulatedBookies:
         for path, value in new_cluster("simulated").items():
             await metadata.put(f"/ledgers{path}", value)
         for number in range(3):
-            server = await Bookie(Disk(Random(number))).serve("127.0.0.1", 0)
+            bookie = Bookie(Disk(Random(number)))
+            server = await bookie.serve("127.0.0.1", 0)
             self._servers.append(server)
             host, port = server.sockets[0].getsockname()
+            self.bookies[f"{host}:{port}"] = bookie
             await metadata.put(f"{AVAILABLE}/{host}:{port}", b"", ephemeral=True)
 
-    async def open(self):
+    async def open(self, **given):
         if not self._servers:
             await self._start()
         metadata = await self._zookeeper.open()
         iteration = LoopIteration(asyncio.get_running_loop())
-        store = await BookKeeperLedgerStore.start(metadata, iteration=iteration)
+        store = await BookKeeperLedgerStore.start(metadata, iteration=iteration, **given)
         self._opened += [metadata, store]
         return store
 

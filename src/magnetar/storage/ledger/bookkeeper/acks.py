@@ -19,17 +19,22 @@ class Acks:
         self._next = [self._first_at(position, 0) for position in range(ensemble_size)]
         self._beyond: list[set[int]] = [set() for _ in range(ensemble_size)]
 
-    def note(self, position: int, first: int, last: int) -> None:
-        """Note consecutive entries that a position acknowledged, perhaps not for the first time."""
+    def note(self, position: int, first: int, last: int) -> bool:
+        """Note consecutive entries that a position acknowledged, perhaps not for the first time.
+
+        Whether it has an entry now, and all before it, that it had not.
+        """
         beyond = self._beyond[position]
         in_order = first == self._next[position]
         if in_order and self._size == self._write_quorum and not beyond:
             self._next[position] = last + 1  # As they mostly come.
-            return
+            return True
+        before = self._next[position]
         beyond.update(range(max(first, self._next[position]), last + 1))
         while self._next[position] in beyond:
             beyond.discard(self._next[position])
             self._next[position] = self._first_at(position, self._next[position] + 1)
+        return self._next[position] > before
 
     def forget(self, position: int, first: int) -> None:
         """Another bookie is at a position, and has nothing from entry ``first`` on."""

@@ -12,8 +12,12 @@ LOOK_S: Final = 0.1
 class Waiting(Protocol):
     """A writer whose entries wait."""
 
-    def look(self, now: float) -> None:
-        """Give up bookies that leave entries waiting for too long."""
+    def look(self, now: float, late_s: float) -> None:
+        """Give up bookies that leave entries waiting for too long.
+
+        It is ``late_s`` later than it was to be: this process stood still for so long, and what
+        bookies answered meanwhile may not have been read.
+        """
 
 
 class WaitingWriters:
@@ -38,8 +42,10 @@ class WaitingWriters:
 
     async def _look(self) -> None:
         while self._writers:
+            before = self._clock.now()
             await self._clock.sleep(LOOK_S)
             now = self._clock.now()
+            late_s = max(0.0, now - before - LOOK_S)
             for writer in list(self._writers):
-                writer.look(now)
+                writer.look(now, late_s)
         self._looking = False

@@ -60,7 +60,7 @@ class Run:
     adds: list[Adds]  # One for each entry, where entries go to different bookies.
     answered: Answered
     appended_at: float
-    sent: bool = False
+    sent_at: float | None = None  # The last time, if it was.
 
 
 class BookKeeperWriter:
@@ -76,6 +76,7 @@ class BookKeeperWriter:
         self._messages = holds_messages(metadata.custom)
         self._striped = metadata.ensemble_size != metadata.write_quorum
         self._acks = Acks(metadata.ensemble_size, metadata.write_quorum, metadata.ack_quorum)
+        self._moved_at = [0.0] * metadata.ensemble_size  # When each position had the next entry.
         self._ensemble: list[Bookie] = [
             self._bookie(bookie_id) for bookie_id in metadata.last_segment.ensemble
         ]
@@ -161,7 +162,8 @@ class BookKeeperWriter:
         """Note that a bookie has stored entries, and answer what is confirmed by that."""
         for position, bookie in enumerate(self._ensemble):
             if bookie.bookie_id == bookie_id:
-                self._acks.note(position, first, last)
+                if self._acks.note(position, first, last):
+                    self._moved_at[position] = bookie.heard_at
                 if not self._changing:
                     self._confirm()
                 return
@@ -187,31 +189,27 @@ class BookKeeperWriter:
             self._changing = True
             self._context.tasks.spawn(f"ensemble {self._ledger_id}", self._change_ensemble())
 
-    def look(self, now: float) -> None:
-        """Give up bookies that leave entries waiting for too long."""
+    def look(self, now: float, late_s: float) -> None:
+        """Give up bookies that leave entries waiting for too long: ``Waiting.look``."""
         if not self._runs or self._changing:
             return
         run, settings = self._runs[0], self._context.settings
-        waited_s = now - run.appended_at
-        if waited_s < settings.silent_s:
+        silent_s = settings.silent_s + late_s
+        if run.sent_at is None or now - run.sent_at < silent_s:
             return
-        overdue = waited_s >= settings.add_timeout_s
-        lacking = [
-            position
-            for position, bookie in enumerate(self._ensemble)
-            if self._acks.lacks(position, run.last)
-            and (overdue or now - bookie.heard_at >= settings.silent_s)
-        ]
+        lacking = [at for at in range(len(self._ensemble)) if self._acks.lacks(at, run.last)]
+        silent = [at for at in lacking if now - self._ensemble[at].heard_at >= silent_s]
         placement = self._context.bookies.placement(self._stored.metadata.custom)
-        replaceable = len(lacking) < len(self._ensemble) and placement.has_spare(
+        replaceable = len(silent) < len(self._ensemble) and placement.has_spare(
             {each.bookie_id for each in self._ensemble}
         )
-        if overdue or replaceable:
-            for position in lacking:
-                bookie_id = self._ensemble[position].bookie_id
-                self._ensemble[position].counts.add_timeouts += 1
-                error = TimedOut(f"bookie {bookie_id} has not stored an entry in {waited_s:.1f} s")
-                self.add_failed(bookie_id, error)
+        for position in lacking:
+            waited_s = now - max(run.sent_at, self._moved_at[position])
+            if waited_s >= settings.add_timeout_s or (replaceable and position in silent):
+                bookie = self._ensemble[position]
+                bookie.counts.add_timeouts += 1
+                text = f"bookie {bookie.bookie_id} has not stored an entry in {waited_s:.1f} s"
+                self.add_failed(bookie.bookie_id, TimedOut(text))
 
     # How entries are sent and confirmed.
 
@@ -221,7 +219,7 @@ class BookKeeperWriter:
         return bookie
 
     def _send(self, run: Run) -> None:
-        run.sent = True
+        run.sent_at = self._context.clock.now()
         for position in range(len(self._ensemble)):
             self._send_to(position, run)
 
@@ -265,7 +263,7 @@ class BookKeeperWriter:
         self._failed.clear()
         self._changing = False
         for run in self._runs:
-            if not run.sent:
+            if run.sent_at is None:
                 self._send(run)
         self._context.bookies.iteration.run(self._confirm)
 
@@ -309,7 +307,8 @@ class BookKeeperWriter:
             self._ensemble[position] = self._bookie(bookie_id)
             self._acks.forget(position, first)
             for run in self._runs:
-                if run.sent:
+                if run.sent_at is not None:  # Who has come now has as long as the others had.
+                    run.sent_at = context.clock.now()
                     self._send_to(position, run)
 
     # How it ends.
