@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from functools import partial
 from itertools import cycle
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
@@ -46,6 +46,7 @@ from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
 
 from .ownership import Ownership
+from .served_along import ServedAlong
 from .topic_logs import TopicLogs
 
 log = logging.getLogger(__name__)
@@ -54,19 +55,6 @@ DELETE_AGAIN_S: Final = 0.1
 DELETE_AGAIN_S_MAX: Final = 10.0
 """How long to wait before a deletion that a full disk refused is tried again: twice as long each
 time."""
-
-
-class ServedAlong(Protocol):
-    """What else this broker serves with a bundle."""
-
-    def lose(self, bundle: Bundle) -> None:
-        """Answer nothing more: another broker may serve it."""
-
-    async def close_bundle(self, bundle: Bundle) -> None:
-        """Close what is of a bundle that is served here no more, before its topics."""
-
-    async def close(self) -> None:
-        """Close all of it."""
 
 
 class _How(NamedTuple):

@@ -493,9 +493,7 @@ def _is_parent(stat: ZnodeStat) -> bool:
 
 
 def _refused(path: str, error: KazooException) -> StorageError:
-    return StorageError(
-        f"ZooKeeper refused to read or write {path}: {type(error).__name__} {error}"
-    )
+    return StorageError(f"ZooKeeper refused {path}: {type(error).__name__} {error}")
 
 
 def _mismatch(path: str, version: int, expected_version: int) -> VersionMismatch:
