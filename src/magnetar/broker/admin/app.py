@@ -1,7 +1,7 @@
 """Starts the admin REST API and HTTP lookup.
 
-The HTTP library takes longer to import than the rest of a broker, so nothing imports it before the
-API is started.
+The HTTP library takes a quarter of a broker's start to import, so nothing imports it before the
+first connection.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
 from magnetar.rest.exchange import BODY_BYTES_MAX
+from magnetar.rest.first_connection import FirstConnection, Server
 from magnetar.rest.listener import Listener
 from magnetar.rest.router import Router, Routes
 from magnetar.tasks import Tasks
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from magnetar.auth.audit import AuditLog
     from magnetar.auth.http import HttpSignIn
     from magnetar.broker.tracing.request_traces import RequestTraces
-    from magnetar.rest.server import AdminServer
 
+_SERVER: Final = "magnetar.rest.server"
 _TABLE: Final = "magnetar.broker.admin.routes.table"
 
 
@@ -45,9 +46,8 @@ async def start_admin(
     open_probes: bool = False,
     traces: "RequestTraces | None" = None,
     audit: "AuditLog | None" = None,
-) -> "AdminServer":
+) -> FirstConnection:
     """Serve on ``listeners`` until the answer is closed."""
-    server: type[AdminServer] = import_module("magnetar.rest.server").AdminServer
     tasks = Tasks("admin")
     broker, owners, authorization = admin.broker, admin.broker.owners, admin.broker.authorization
     rates = keep_rates(
@@ -66,15 +66,23 @@ async def start_admin(
     authorize = None if authorization is None else authorization.check
     routes = partial(load_routes, open_probes=open_probes)
     owners.router = Router(routes, admin, authorize=authorize, ask=owners.answer)
-    return await server.start(
-        owners.router,
-        listeners,
-        tasks,
-        connections_max=connections_max,
-        connections_per_ip_max=connections_per_ip_max,
-        sign_in=sign_in,
-        body_bytes_max=BODY_BYTES_MAX if admin.functions.functions is None else FORM_BYTES_MAX,
-        advertised=broker.address.host,
-        traces=traces,
-        audit=audit,
-    )
+    body_bytes_max = BODY_BYTES_MAX if admin.functions.functions is None else FORM_BYTES_MAX
+
+    async def start() -> Server:
+        loop = asyncio.get_running_loop()
+        module = await loop.run_in_executor(None, import_module, _SERVER)  # It takes a while.
+        server: Server = await module.AdminServer.start(
+            owners.router,
+            listeners,
+            tasks,
+            connections_max=connections_max,
+            connections_per_ip_max=connections_per_ip_max,
+            sign_in=sign_in,
+            body_bytes_max=body_bytes_max,
+            advertised=broker.address.host,
+            traces=traces,
+            audit=audit,
+        )
+        return server
+
+    return FirstConnection(listeners, start, tasks)
