@@ -21,7 +21,7 @@ TESTED_ELSEWHERE = {
     "broker/admin/routes/redrive.py": "tests/client/test_operator_letters.py",
     "broker/admin/routes/replay.py": "tests/client/test_operator_letters.py",
     "broker/admin/owners.py": "tests/cluster/test_admin_requests.py, with two brokers",
-    "broker/cluster/served_along.py": "a contract; tests/unit/broker/cluster/test_topic_registry.py",
+    "broker/cluster/served_along.py": "a contract; test_topic_registry.py has one that is served",
     "broker/cluster/topic_logs.py": "test_topic_registry.py, as what opens topics",
     "broker/load_manager.py": "tests/cluster/test_load.py, with two brokers",
     "broker/settings/load.py": "values; tests/cluster/test_load.py",
