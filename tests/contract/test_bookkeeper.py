@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import re
 import shutil
 from contextlib import AsyncExitStack, suppress
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from support.bookkeeper import bookkeeper_store, session
+from support.bookkeeper import bookkeeper_store, others_say, session
 from support.loop import until
 from unit.storage.ledger.local.support import append, everything, run
 
@@ -29,8 +27,6 @@ from magnetar.storage.ledger.bookkeeper.placement import PlacementRule
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
 from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.metadata import paths
-
-HERE = Path(__file__).parent
 
 pytestmark = pytest.mark.slow
 
@@ -265,28 +261,24 @@ async def test_a_ledger_with_another_password_is_not_opened(open_store):
         await (await open_store(password=b"two")).open(ledger.ledger_id)
 
 
-async def test_bookkeepers_own_client_reads_and_recovers_what_ours_wrote(cluster, open_store):
+async def test_bookkeepers_own_client_and_ours_read_and_recover_what_the_other_wrote(
+    cluster, open_store
+):
     store = await open_store()
     ledgers = [await store.create(LedgerOptions(3, 2, 2)) for _ in range(2)]
     for ledger in ledgers:
         await append(ledger, *run(*(b"entry %d" % n for n in range(20))))
     await ledgers[0].close()
-    for ledger, recovery in zip(ledgers, ((), ("-force-recovery",)), strict=True):
-        asked = ("readledger", "-ledgerid", str(ledger.ledger_id), "-msg", *recovery)
-        said = await asyncio.to_thread(cluster.shell, *asked)
-        assert [n for n in range(20) if f"entry {n}" not in said] == []
-    stored = await store.metadata_of(ledgers[1].ledger_id)
+    closed, left = (each.ledger_id for each in ledgers)
+    asked = (f"read={closed}", f"recover={left}", "close=50", "write=50")
+    *shown, one, other = await others_say(cluster, *asked)
+    entries = [f"{n} entry {n}" for n in range(20)]
+    assert shown == [f"of {closed} closed true", *entries, f"of {left} closed true", *entries]
+    stored = await store.metadata_of(left)
     assert (stored.state, stored.last_entry_id) == (LedgerState.CLOSED, 19)
     with pytest.raises(LedgerFenced):
         await append(ledgers[1], *run("late"))
 
-
-@pytest.mark.parametrize("closed", [True, False])
-async def test_ours_reads_and_recovers_what_bookkeepers_own_client_wrote(
-    cluster, open_store, closed
-):
-    arguments = (cluster.metadata_service_uri, "50", str(closed).lower())
-    said = await asyncio.to_thread(cluster.run_java, HERE / "WriteLedger.java", *arguments)
-    ledger_id = int(re.search(r"ledger (\d+)", said)[1])
-    reader = await (await open_store()).open(ledger_id)
-    assert await everything(reader) == [b"entry %d" % n for n in range(50)]
+    for wrote in (one, other):
+        reader = await (await open_store()).open(int(wrote.removeprefix("wrote ")))
+        assert await everything(reader) == [b"entry %d" % n for n in range(50)]

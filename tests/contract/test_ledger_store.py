@@ -271,11 +271,13 @@ async def test_empty_entries_come_back_empty(store):
     assert await everything(ledger) == [b"", b"", b"x", b""]
 
 
-async def test_long_runs_come_back_whole(store):
+async def test_long_runs_come_back_whole(request, store):
+    """They have more entries than a record of our log, or than a bookie is asked for at once."""
+    count = 6_000 if "bookkeeper" in request.node.name else 70_000
     ledger = await store.create()
-    data, checksums = run(*range(70_000))
+    data, checksums = run(*range(count))
     assert await append(ledger, data, checksums) == 0
-    assert await append(ledger, *run("next")) == 70_000
+    assert await append(ledger, *run("next")) == count
     assert await everything(ledger) == [*data, b"next"]
 
 

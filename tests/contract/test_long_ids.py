@@ -1,21 +1,17 @@
 """Ledgers whose ids have more than 31 bits, from the bookies up to what operators are shown."""
 
-import asyncio
 import json
-import re
 import urllib.request
-from pathlib import Path
 
 import pulsar
 import pytest
 from kazoo.client import KazooClient
-from support.bookkeeper import bookkeeper_store
+from support.bookkeeper import bookkeeper_store, others_say
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.storage.ledger.bookkeeper.ledger_paths import path_of
 from magnetar.testing.processes import BrokerProcess
 
-HERE = Path(__file__).parent
 TOPIC = "persistent://public/default/t"
 
 pytestmark = pytest.mark.slow
@@ -33,24 +29,17 @@ def long_ids(cluster):
     client.close()
 
 
-async def test_bookkeepers_own_client_recovers_what_ours_wrote(long_ids):
-    async with bookkeeper_store(long_ids) as store:
-        ledger = await store.create()
-        assert ledger.ledger_id == 2**32
-        await append(ledger, *run(*(b"entry %d" % n for n in range(20))))
-        asked = ("readledger", "-ledgerid", str(2**32), "-msg", "-force-recovery")
-        said = await asyncio.to_thread(long_ids.shell, *asked)
-        assert [n for n in range(20) if f"entry {n}" not in said] == []
-        reader = await store.open(ledger.ledger_id)
-        assert await everything(reader) == [b"entry %d" % n for n in range(20)]
-
-
-async def test_ours_reads_what_bookkeepers_own_client_wrote_and_counts_on(long_ids):
+async def test_bookkeepers_own_client_and_ours_read_what_the_other_wrote_and_count_on(long_ids):
     async with bookkeeper_store(long_ids) as store:
         ours = await store.create()
-        arguments = (long_ids.metadata_service_uri, "50", "false")
-        said = await asyncio.to_thread(long_ids.run_java, HERE / "WriteLedger.java", *arguments)
-        ledger_id = int(re.search(r"ledger (\d+)", said)[1])
+        assert ours.ledger_id == 2**32
+        await append(ours, *run(*(b"entry %d" % n for n in range(20))))
+        asked = (f"recover={ours.ledger_id}", "write=50")
+        _, *shown, wrote = await others_say(long_ids, *asked)
+        assert shown == [f"{n} entry {n}" for n in range(20)]
+        reader = await store.open(ours.ledger_id)
+        assert await everything(reader) == [b"entry %d" % n for n in range(20)]
+        ledger_id = int(wrote.removeprefix("wrote "))
         assert ledger_id == ours.ledger_id + 1
         assert await everything(await store.open(ledger_id)) == [b"entry %d" % n for n in range(50)]
         assert (await store.create()).ledger_id == ledger_id + 1

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from kazoo.client import KazooClient
 
@@ -9,6 +10,8 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
 from magnetar.storage.ledger.bookkeeper.store import BookKeeperLedgerStore
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
+
+OTHER_CLIENT = Path(__file__).parents[1] / "contract" / "OtherClient.java"
 
 
 @asynccontextmanager
@@ -31,8 +34,17 @@ async def bookkeeper_store(cluster, **settings):
             settings=BookKeeperSettings(**settings),
             iteration=LoopIteration(asyncio.get_running_loop()),
         )
-        yield store
-        await store.close()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+async def others_say(cluster, *asked):
+    """What BookKeeper's own client prints of what it is asked for, in one process."""
+    command = (OTHER_CLIENT, cluster.metadata_service_uri, *asked)
+    said = await asyncio.to_thread(cluster.run_java, *command)
+    return [line.removeprefix("> ") for line in said.splitlines() if line.startswith("> ")]
 
 
 def expire(session, server):
