@@ -144,6 +144,29 @@ async def test_what_is_taken_back_of_a_batch_comes_again_whoever_acknowledges_th
         pass
 
 
+async def test_who_was_given_a_batch_in_part_does_not_acknowledge_what_it_was_not_given(
+    client, topic
+):
+    consumer = await client.subscribe(topic, "sub", type=SubscriptionType.SHARED, ack_receipts=True)
+    producer = await client.create_producer(topic, batch_delay_s=0.2)
+    await asyncio.gather(*(producer.send(each) for each in (b"a", b"b", b"c")))
+    first, second, third = [await consumer.receive() for _ in range(3)]
+    one, two = await client.transaction(), await client.transaction()
+    await consumer.acknowledge(first, txn=one)
+    await consumer.acknowledge(second, txn=two)
+    done = [consumer.acknowledge(third)]
+    await one.abort()
+    again = await consumer.receive()
+    assert again.value == b"a"
+    await two.abort()
+    done.append(consumer.acknowledge(again))
+    while (again := await consumer.receive(timeout_s=10)).value != b"b":
+        done.append(consumer.acknowledge(again))
+    await asyncio.gather(*done, consumer.acknowledge(again))
+    while await consumer.backlog():
+        await consumer.acknowledge(await consumer.receive(timeout_s=10))
+
+
 async def test_cumulative_acknowledgements(client, topic):
     producer = await client.create_producer(topic)
     consumer = await subscribe(client, topic, EXCLUSIVE)

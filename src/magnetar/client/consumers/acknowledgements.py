@@ -3,6 +3,10 @@
 The broker keeps entries, the application acknowledges messages. An entry of several messages is
 acknowledged when the last of them is, unless the broker keeps single messages too
 (``batch_index``): then each step is reported as a bit set, 1 for *not acknowledged*.
+
+A broker delivers an entry without those of its messages that are acknowledged already, or in a
+transaction that has not ended and may be aborted. Which they are it knows better, so that such an
+entry is reported as a bit set, too, when all is acknowledged that was delivered of it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,6 +63,7 @@ class Acknowledgements:
             Position, None
         ] = {}  # Entries to be sent with the bit set of what is left.
         self._partial: dict[Position, int] = {}  # By entry, a bit for each message that is left.
+        self._missing: dict[Position, int] = {}  # By entry, those that did not come.
         self._mark: Position | None = None  # The highest cumulative acknowledgement.
         self._mark_set = 0  # Bits that are left of the entry at the mark; 0 for none.
         self._mark_unsent = False
@@ -77,6 +82,7 @@ class Acknowledgements:
         self._note_run()
         self._partial.pop(position, None)
         self._changed.pop(position, None)
+        self._missing.pop(position, None)
         if self._wheel.entries:
             self._wheel.discard(position)
         if self._mark is None or position > self._mark:
@@ -90,6 +96,8 @@ class Acknowledgements:
         """
         if position is not self._run_of:
             left = self.remaining(position)
+            if left is not None:
+                left &= ~self._missing.get(position, 0)
             self._run_of, self._batch_size = position, batch_size
             self._run_size = batch_size if left is None else left.bit_count()
         self._run.append(index)
@@ -127,12 +135,28 @@ class Acknowledgements:
             self.entry(position)
             return
         self._partial[position] = pending
-        if self._batch_index:
+        done = not pending & ~self._missing.get(position, 0)
+        if self._batch_index or done:
             self._changed[position] = None
+        if done and self._wheel.entries:
+            self._wheel.discard(position)
         if len(self._partial) > self._partial_max:
             oldest = next(iter(self._partial))
-            del self._partial[oldest]
-            self._changed.pop(oldest, None)
+            for kept in (self._partial, self._changed, self._missing):
+                kept.pop(oldest, None)
+
+    def delivered(self, position: Position, left: int, missing: int, whole: int) -> None:
+        """An entry comes without what is ``missing``; of ``whole``, ``left`` is to acknowledge."""
+        self._note_run()
+        known = self._partial.get(position, whole)
+        if missing:
+            self._missing[position] = missing
+        else:
+            self._missing.pop(position, None)
+        if left != known or not left & ~missing:
+            self.acknowledge_all_but(position, left)
+        else:
+            self._partial[position] = left
 
     def cumulative(self, position: Position, batch_index: int, batch_size: int) -> None:
         """Acknowledge everything up to a message; ``batch_index`` -1 names the whole entry."""
@@ -180,7 +204,7 @@ class Acknowledgements:
         self._mark, self._mark_set, self._mark_unsent = position, left, True
         if self._wheel.entries:
             self._wheel.discard_through(position)
-        for kept in (self._whole, self._changed, self._partial):
+        for kept in (self._whole, self._changed, self._partial, self._missing):
             for done in [other for other in kept if other < position]:
                 del kept[done]
             if not left:
@@ -226,6 +250,9 @@ class Acknowledgements:
             sets = [[] for _ in positions]
             sets += [words(self._partial[position]) for position in self._changed]
             positions += self._changed
+            for position in self._missing.keys() & self._changed.keys():
+                if not self._partial[position] & ~self._missing[position]:
+                    del self._partial[position], self._missing[position]
         taken = [AckBatch(positions, sets)] if positions else []
         if self._mark_unsent and self._mark is not None:
             left = [words(self._mark_set)] if self._mark_set else None
@@ -242,7 +269,8 @@ class Acknowledgements:
         for at, position in enumerate(batch.positions):
             if batch.sets is None or not batch.sets[at]:
                 self.entry(position)
-            elif position in self._partial:
+            elif not self.covers(position):
+                self._partial.setdefault(position, bits(batch.sets[at]))
                 self._changed[position] = None
 
     def connection_lost(self) -> None:
@@ -269,7 +297,7 @@ class Acknowledgements:
     def clear(self) -> None:
         """Forget everything, because of a seek."""
         self._note_run()
-        self._whole, self._changed, self._partial = {}, {}, {}
+        self._whole, self._changed, self._partial, self._missing = {}, {}, {}, {}
         self._sent, self._sent_before = {}, {}
         self._mark, self._mark_set, self._mark_unsent = None, 0, False
         self._held = None

@@ -298,19 +298,22 @@ class Unpacker:
         left = self._acknowledged.remaining(delivery.position)
         if left is not None:
             wanted &= left
-        if ack_set:
-            wanted &= bits(ack_set)
         if self._compacted:
             wanted &= bits_left(unpack(data[start:], count)[0])
         if self.start is not None:
             wanted &= whole << self.start.skip(delivery.position, count)
-        if wanted == whole:
+        missing = whole & ~bits(ack_set) if ack_set else 0
+        if wanted == whole and left is None and not missing:
             return Entry(delivery, data, None, start)
         if not wanted:
             self._done(delivery.position)
             return None
-        self._acknowledged.acknowledge_all_but(delivery.position, wanted)
-        return Entry(delivery, data, wanted, start)
+        self._acknowledged.delivered(delivery.position, wanted, missing, whole)
+        wanted &= ~missing
+        if not wanted:
+            self._note().acknowledged = True
+            return None
+        return Entry(delivery, data, None if wanted == whole else wanted, start)
 
     def _decompressed(self, metadata: Metadata, body: bytes) -> bytes:
         if metadata.compression == CompressionType.NONE:

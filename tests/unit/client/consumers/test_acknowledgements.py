@@ -51,6 +51,21 @@ def test_whole_entries_are_sent_once():
     assert state.count == 0
 
 
+@pytest.mark.parametrize("batch_index", [True, False])
+def test_an_entry_that_came_in_part_is_told_as_a_set_and_then_forgotten(batch_index):
+    state = acks(batch_index=batch_index)
+    state.delivered(P(1, 1), left=0b111, missing=0b010, whole=0b111)
+    assert state.count == 0
+    assert state.one(P(1, 1), 0, 3) is batch_index
+    assert state.one(P(1, 1), 2, 3)
+    [told] = state.drain(0.0)
+    assert (told.positions, told.sets) == ([P(1, 1)], [[0b010]])
+    assert state.remaining(P(1, 1)) is None
+    state.send_again(told)
+    [again] = state.drain(0.0)
+    assert (again.positions, again.sets) == ([P(1, 1)], [[0b010]])
+
+
 def test_an_entry_is_acknowledged_with_its_last_message():
     state = acks()
     state.indexes(P(1, 1), [0, 2], 4)

@@ -138,8 +138,29 @@ def test_what_the_broker_knows_as_acknowledged_is_left_out_and_cost_nothing(desk
     opened = desk.open(entry, ack_set=words(0b101))
     assert [message.data for message in opened.messages] == [b"0", b"2"]
     assert opened.permits == 2
-    desk.acks.indexes(AT, [0, 2], 3)
+    desk.acks.indexes(AT, [0], 3)
+    assert desk.acknowledged == []
+    desk.acks.indexes(AT, [2], 3)
+    [told] = desk.acks.drain(0.0)
+    assert (told.positions, told.sets) == ([AT], [words(0b010)])
+
+
+def test_what_did_not_come_at_first_may_come_later(desk):
+    [entry] = entries(b"0", b"1", b"2")
+    desk.open(entry, ack_set=words(0b101))
+    desk.acks.indexes(AT, [0], 3)
+    opened = desk.open(entry)
+    assert [message.data for message in opened.messages] == [b"1", b"2"]
+    desk.acks.indexes(AT, [1, 2], 3)
     assert desk.acknowledged == [AT]
+
+
+def test_of_a_batch_that_comes_without_what_is_left_the_broker_is_told_again(desk):
+    [entry] = entries(b"0", b"1")
+    desk.acks.indexes(AT, [0], 2)
+    assert desk.open(entry, ack_set=words(0b01)).messages == []
+    [told] = desk.acks.drain(0.0)
+    assert (told.positions, told.sets) == ([AT], [words(0b10)])
 
 
 def test_what_was_acknowledged_here_is_left_out(desk):

@@ -145,8 +145,8 @@ class PersistentSubscription(Subscription):
     ) -> None:
         for ledger_id, entry_ids in by_ledger(positions).items():
             self.acknowledge_entries(consumer, ledger_id, entry_ids)
-        if parts and self._settings.batch_index_acks:
-            for position, words in parts:
+        for position, words in parts:
+            if self._settings.batch_index_acks or self._is_in_part(position):
                 self._acknowledge_part(consumer, position, words)
 
     def acknowledge_entries(
@@ -268,9 +268,9 @@ class PersistentSubscription(Subscription):
     def _hold_part(self, consumer: Consumer, position: Position) -> None:
         """Messages of a batch are pending: its consumer holds so many fewer."""
         assert self._pending is not None, "they are pending"
-        left = self._pending.pending.left(position, self.cursor.ack_set(position)) or []
         if self.dispatch is None:
             return
+        left = self._left(position)
         if any(left):
             self.dispatch.acknowledged_part(consumer, position, pending_in(left))
         else:
@@ -421,12 +421,24 @@ class PersistentSubscription(Subscription):
 
     def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
         self.cursor.acknowledge_batch(position, words)
-        if self.cursor.is_acknowledged(position):
+        left = self._left(position)
+        if self.cursor.is_acknowledged(position) or not any(left):
             self._acknowledged(consumer, position.ledger_id, [position.entry_id])
         elif self.dispatch is not None:
-            left = pending_in(self.cursor.ack_set(position) or [])
-            messages = self.dispatch.acknowledged_part(consumer, position, left)
+            messages = self.dispatch.acknowledged_part(consumer, position, pending_in(left))
             consumer.totals.acked_count += messages
+
+    def _is_in_part(self, position: Position) -> bool:
+        """Whether transactions acknowledge some messages of an entry: that is kept in any case."""
+        if self._pending is None:
+            return False
+        return self._pending.pending.concerns(position) or bool(self.cursor.ack_set(position))
+
+    def _left(self, position: Position) -> list[int]:
+        """What of a batch that is acknowledged in part is neither that nor pending."""
+        words = self.cursor.ack_set(position)
+        left = words if self._pending is None else self._pending.pending.left(position, words)
+        return left or []
 
     def fill(self, stats: SubscriptionStats) -> None:
         stats.backlog_bytes = self.cursor.backlog_bytes
