@@ -10,6 +10,8 @@ from support.admin import ask
 from support.loop import until
 from support.network import WireConnection
 
+from magnetar import Client, OutgoingMessage
+from magnetar.errors import TimedOut
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import build
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -120,6 +122,23 @@ async def connect():
     yield to
     for peer in peers:
         peer.close()
+
+
+async def test_batches_by_key_are_no_duplicates_of_each_other_whoever_numbered_them(broker, topic):
+    sent = [OutgoingMessage(b"%d" % n, key="aba"[n % 3], sequence_id=n) for n in range(30)]
+    async with Client(broker.service_url) as client:
+        consumer = await client.subscribe(topic, "all")
+        producer = await client.create_producer(topic, name="keys", batch_by_key=True)
+        await producer.send_many(sent)
+        found = []
+        while len(found) < len(sent):
+            found += await consumer.receive_many(timeout_s=20)
+        for key in "ab":
+            wanted = [each.sequence_id for each in sent if each.key == key]
+            assert [each.sequence_id for each in found if each.key == key] == wanted
+        await producer.send_many(sent)
+        with pytest.raises(TimedOut):
+            await consumer.receive(timeout_s=0.5)
 
 
 def test_a_producer_publishes_effectively_once_while_the_broker_is_killed(broker, topic):

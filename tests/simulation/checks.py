@@ -71,7 +71,7 @@ def _all_arrived(history, subscribing, deliveries, label):
 
 def _by_key(plan):
     """The producers whose batches have one key each: they keep the order of a key alone."""
-    return {each.name for each in plan.producing if each.batching and each.keys}
+    return {each.name for each in plan.producing if each.by_key}
 
 
 def _in_order(history, plan, subscribing, deliveries, label):

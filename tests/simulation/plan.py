@@ -51,6 +51,15 @@ class Producing:
     chunked: bool = False  # Each message goes in several entries.
     late_s: float = 0.0  # Some are to be delivered up to so much later.
 
+    @property
+    def by_key(self):
+        """Whether its batches have one key each.
+
+        They are not stored by rising sequence ids, so who begins again with the first that was not
+        answered could have it taken for a duplicate: with Pulsar's clients as with ours.
+        """
+        return self.batching and self.keys > 0 and not (self.again and self.dies_at)
+
 
 @dataclass(frozen=True)
 class Subscribing:

@@ -45,7 +45,7 @@ class Publisher:
                     plan.topic,
                     batching=plan.batching,
                     batch_delay_s=0.01,
-                    batch_by_key=plan.batching and plan.keys > 0,
+                    batch_by_key=plan.by_key,
                     send_timeout_s=0 if plan.again else 30.0,
                     chunking=plan.chunked,
                     **options,

@@ -44,6 +44,7 @@ class Batch(Generic[W]):
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
     packed: PackedBatch | None = None  # Then it has no payloads.
     txn: TxnId | None = None  # The transaction that all of it is sent in.
+    entwined: bool = False  # Ids of other batches lie between its own.
 
     @classmethod
     def of(cls, packed: PackedBatch, deadline: float, txn: TxnId | None = None) -> Self:
@@ -57,6 +58,14 @@ class Batch(Generic[W]):
         if details is not None and details.sequence_id is not None:
             return details.sequence_id
         return self.first_sequence_id + last
+
+    @property
+    def sequence_id(self) -> int:
+        """The first id as the broker is told it, which takes an id below another for sent before.
+
+        Batches whose ids are entwined are sent by their last ids, and each tells that alone.
+        """
+        return self.last_sequence_id if self.entwined else self.first_sequence_id
 
     def __len__(self) -> int:
         return len(self.payloads) if self.packed is None else self.packed.message_count
@@ -119,20 +128,25 @@ class BatchPerKey(Generic[W]):
         return batches
 
 
-def renumber(batches: list[Batch[W]]) -> None:
-    """Let sequence ids rise from batch to batch, in the order in which these are sent.
+def renumber(batches: list[Batch[W]]) -> list[Batch[W]]:
+    """Let sequence ids rise from batch to batch, and return these in the order to send them in.
 
     Those of batches per key are entwined: a broker that deduplicates would take all but the first
-    batch for duplicates. Ids that the application chose are left as they are.
+    batch for duplicates. Ids that the application chose are kept in the messages.
     """
-    if len(batches) < 2 or any(batch.ids_given for batch in batches):
-        return
+    if len(batches) < 2:
+        return batches
+    if any(batch.ids_given for batch in batches):
+        for batch in batches:
+            batch.entwined = True
+        return sorted(batches, key=lambda batch: batch.last_sequence_id)
     next_id = batches[0].first_sequence_id
     for batch in batches:
         batch.first_sequence_id = next_id
         for details in batch.details.values():
             details.sequence_id = None
         next_id += len(batch)
+    return batches
 
 
 def fitting(ends: list[int], at: int, messages_max: int, bytes_max: int) -> int:

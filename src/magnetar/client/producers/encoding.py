@@ -62,7 +62,7 @@ class Encoder:
         key, key_b64 = _wire_key(first)
         head = metadata.build(
             self.producer_name,
-            batch.first_sequence_id,
+            batch.sequence_id,
             now_ms,
             highest_sequence_id=batch.last_sequence_id,
             message_count=len(batch),
@@ -79,7 +79,7 @@ class Encoder:
         self._check_frame(data, size_max)
         pieces = requests.send(
             self._producer_id,
-            batch.first_sequence_id,
+            batch.sequence_id,
             data,
             entry.checksum(data),
             num_messages=len(batch),
@@ -87,7 +87,7 @@ class Encoder:
             txn=batch.txn,
         )
         return PendingSend(
-            batch.first_sequence_id,
+            batch.sequence_id,
             batch.last_sequence_id,
             pieces,
             len(batch),

@@ -219,9 +219,7 @@ class SendQueue:
             self._batch_timer = None
         if not self._batches.messages:
             return
-        batches = self._batches.take()
-        renumber(batches)
-        for batch in batches:
+        for batch in renumber(self._batches.take()):
             self.sends.send_batch(batch)
 
     async def settled(self) -> MagnetarError | None:

@@ -61,14 +61,17 @@ def test_ids_rise_from_batch_to_batch():
     ]
 
 
-def test_ids_that_the_application_chose_are_left_alone():
-    batches = entwined()
-    batches[1].ids_given = True
-    renumber(batches)
+def test_ids_that_the_application_chose_are_kept_and_batches_told_by_their_last():
+    first, second = batches = entwined()
+    third = Batch(3, 0.0, [b"x"] * 2)
+    third.details[1] = OutgoingMessage(b"x", sequence_id=11)
+    second.ids_given = True
+    assert renumber([third, *batches]) == [first, second, third]
     assert [(each.first_sequence_id, each.last_sequence_id) for each in batches] == [
         (7, 9),
         (8, 10),
     ]
+    assert [each.sequence_id for each in (first, second, third)] == [9, 10, 11]
 
 
 @given(
