@@ -37,6 +37,10 @@ class Sibling:
     """Where each is asked about the ledgers in its logs."""
     log_listener: socket.socket
     """Where this one is."""
+    bells: Sequence[Path]
+    """Where each is told that the metadata have changed."""
+    bell: socket.socket
+    """Where this one is."""
 
     def listeners(self, tls: ssl.SSLContext | None) -> Listeners:
         """All that it takes connections at, its own first."""

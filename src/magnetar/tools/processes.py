@@ -329,11 +329,24 @@ def run_processes(
         tls = ServerTls(config.tls, SystemClock()).context if config.tls.on else None
         shared = open_listeners(config.server, config.tls, tls, stack)
         own = [own_listeners(config, number, tls, stack) for number in range(count)]
-        logs = _log_listeners(count, stack)
-        paths = [path for path, _ in logs]
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
+        logs, bells = [], []
+        for number in range(count):
+            logs.append(_bound(folder / str(number), socket.SOCK_STREAM, stack))
+            logs[-1].listen()
+            bells.append(_bound(folder / f"bell-{number}", socket.SOCK_DGRAM, stack))
         processes = Processes(
             [
-                Sibling(number, count, own[number], shared, paths, logs[number][1])
+                Sibling(
+                    number,
+                    count,
+                    own[number],
+                    shared,
+                    [Path(each.getsockname()) for each in logs],
+                    logs[number],
+                    [Path(each.getsockname()) for each in bells],
+                    bells[number],
+                )
                 for number in range(count)
             ],
             serve,
@@ -359,15 +372,10 @@ def _lock(folder: Path) -> FolderLock:
         select.select([], [], [], AGAIN_S)
 
 
-def _log_listeners(count: int, stack: ExitStack) -> list[tuple[Path, socket.socket]]:
-    """Where each process is asked about its log by the others."""
-    folder = Path(stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
-    found = []
-    for number in range(count):
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        stack.callback(listener.close)
-        listener.bind(str(folder / str(number)))
-        listener.listen()
-        listener.setblocking(False)
-        found.append((folder / str(number), listener))
-    return found
+def _bound(path: Path, kind: socket.SocketKind, stack: ExitStack) -> socket.socket:
+    """A Unix socket by which the processes reach one of them."""
+    bound = socket.socket(socket.AF_UNIX, kind)
+    stack.callback(bound.close)
+    bound.bind(str(path))
+    bound.setblocking(False)
+    return bound

@@ -24,6 +24,7 @@ from magnetar.storage.ledger.many_logs.store import ManyLogs
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.metadata.bells import Bells
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
@@ -78,6 +79,9 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
     )
     context.stack.push_async_callback(metadata.close)
     log.when_lost(metadata.refuse)
+    if sibling is not None:
+        others = [each for n, each in enumerate(sibling.bells) if n != sibling.number]
+        metadata.share_by(Bells(sibling.bell, others))
     stores = Stores(metadata, ledgers, load_balanced=sibling is not None)
     if not has_log and (sibling is None or not sibling.number):
         await check_log_is_there(stores.metadata, stores.codec, folder / "ledgers")

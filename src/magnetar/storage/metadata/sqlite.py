@@ -15,6 +15,8 @@ from typing import Self, TypeVar
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import StorageError, WriteFailed
 from magnetar.model.counts import OperationCounts
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.bells import Bells
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
 from magnetar.storage.metadata.store import Record, SessionState, Watch
@@ -45,6 +47,7 @@ class SqliteMetadataStore:
         self._session_watches = SessionWatches()
         self._closed = False
         self._refusal = ""
+        self._bells: Bells | None = None
         self.counts = {kind: OperationCounts() for kind in ("get", "put", "del")}
         self.put_bytes = 0
         work = serve(
@@ -98,12 +101,14 @@ class SqliteMetadataStore:
     ) -> int:
         self.put_bytes += len(value)
         with self.counts["put"].counted(asyncio.get_running_loop().time):
-            return await self._ask(
+            version = await self._ask(
                 lambda worker: worker.put(
                     path, value, expected_version=expected_version, ephemeral=ephemeral
                 ),
                 writes=True,
             )
+        self._tell_others(path)
+        return version
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:
         with self.counts["del"].counted(asyncio.get_running_loop().time):
@@ -111,6 +116,7 @@ class SqliteMetadataStore:
                 lambda worker: worker.tables.delete(path, expected_version=expected_version),
                 writes=True,
             )
+        self._tell_others(path)
 
     async def children(self, path: str) -> list[str]:
         return await self._ask(lambda worker: worker.tables.children(path), writes=False)
@@ -125,9 +131,23 @@ class SqliteMetadataStore:
         self._check_open()
         return self._session_watches.begin(changed)
 
+    def share_by(self, bells: Bells) -> None:
+        """Have others that share the file look when this one has changed it, and hear them.
+
+        What happens to logs and cursors, all the time, is not worth it: they look soon anyway.
+        """
+        self._bells = bells
+        bells.listen(lambda: self._batches.post(_look, writes=False))
+
+    def _tell_others(self, path: str) -> None:
+        if self._bells is not None and not path.startswith(paths.MANAGED_LEDGERS):
+            self._bells.ring()
+
     async def close(self) -> None:
         if self._closed:
             return
+        if self._bells is not None:
+            self._bells.close()
         self._closed = True
         self._watches.clear()
         ended = self._batches.post(SqliteWorker.end_session, writes=True)
@@ -157,6 +177,10 @@ class SqliteMetadataStore:
         self._batches.end()
         await self._worker.ended()
 
-    def _notify_watches(self, paths: list[str | None]) -> None:
-        for path in paths:
+    def _notify_watches(self, changed: list[str | None]) -> None:
+        for path in changed:
             self._watches.notify(path)
+
+
+def _look(_worker: SqliteWorker) -> None:
+    """Nothing: the thread looks for changes whenever it has done something."""
