@@ -10,7 +10,7 @@ from magnetar.model.policy_values import DispatchRate, PersistencePolicies, Publ
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
 from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
-from magnetar.testing.simulation.cluster import BROKER_PORT, ZOOKEEPER_PORT
+from magnetar.testing.simulation.cluster import BROKER_PORT
 from magnetar.testing.simulation.processes import Process
 
 DUEL_S = 35.0
@@ -29,13 +29,13 @@ POLICIES = (
 """What an operator sets. In the end nothing is."""
 
 
-async def operate(work):
-    """Do ``work`` with the records of the cluster, if they can be reached."""
+async def operate(cluster, work):
+    """Do ``work`` with the records of a cluster, if they can be reached."""
     with suppress(MagnetarError):
         metadata = await ZooKeeperMetadataStore.open(
-            ZooKeeperSettings(servers=f"zookeeper:{ZOOKEEPER_PORT}")
+            ZooKeeperSettings(servers=cluster.zookeeper_address)
         )
-        resources = Resources(metadata, "standalone", codec=PulsarCodec())
+        resources = Resources(metadata, cluster.name or "standalone", codec=PulsarCodec())
         try:
             await work(resources)
         finally:
@@ -201,12 +201,12 @@ class Faults:
         others = [each for each in cluster.brokers if each.runs and each is not server]
         if server is None or not others:
             return
-        frozen, links = fault.number % 3 == 0, [(server.name, "zookeeper")]
+        frozen, links = fault.number % 3 == 0, [(server.name, cluster.zookeeper.name)]
         if frozen:
             server.pause()
         else:
             if fault.number % 3 == 1:
-                links.append(("zookeeper", server.name))
+                links.append((cluster.zookeeper.name, server.name))
             cluster.note(server.name, "cannot reach zookeeper")
             for link in links:
                 cluster.network.cut(*link)
@@ -328,7 +328,7 @@ class Faults:
                 lambda: resources.split_bundles(bundle.namespace, boundaries),
             )
 
-        server.process.run(operate(split))
+        server.process.run(operate(cluster, split))
 
     def _policy(self, fault):
         """Let an operator change what holds for all topics."""
@@ -336,12 +336,11 @@ class Faults:
         self._cluster.note("operator", f"sets {changed}")
         self._set(changed)
 
-    @staticmethod
-    def _set(policies):
+    def _set(self, policies):
         async def change(resources):
             await resources.change_policies(NAMESPACE, lambda _: policies)
 
-        Process("operator").run(operate(change))
+        Process("operator").run(operate(self._cluster, change))
 
     def _jump(self, fault):
         server = self._servers[fault.who]

@@ -57,7 +57,8 @@ class History:
         began, found = {}, list(self.wrong)
         for line in self.cluster.story:
             at, who, what = line.split(maxsplit=2)
-            if not who.startswith(("broker", "bookie", "zookeeper")):
+            here = who.removeprefix(f"{self.cluster.name}-")
+            if not here.startswith(("broker", "bookie", "zookeeper")):
                 continue
             if what.startswith(DOWN):
                 began.setdefault(who, float(at) + BEGIN_S)

@@ -19,7 +19,6 @@ from hashlib import sha256
 from random import Random
 
 from simulation.checks import (
-    READER,
     Defects,
     Told,
     check_compacted,
@@ -34,13 +33,14 @@ from simulation.faults import Faults, operate
 from simulation.history import History
 from simulation.plan import LENGTH_S, draw
 from simulation.planted import PLANTED
+from simulation.reading import READ_S, all_of, receive_left
+from simulation.regions import RegionsPlan, carry_out, draw_regions, made
+from simulation.regions_planted import PLANTED_IN_REPLICATION
 from simulation.replay import FOUND
 from simulation.shrink import shrink
-from simulation.workload import CLIENT, Consumers, Publisher, Seeker, subscribe
+from simulation.workload import CLIENT, Consumers, Publisher, Seeker
 
-from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
-from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.testing.simulation.cluster import SimulatedCluster
 from magnetar.testing.simulation.loop import BEGIN_S, Stuck
 from magnetar.testing.simulation.processes import Process
@@ -48,10 +48,7 @@ from magnetar.testing.simulation.processes import Process
 PATIENCE_S = 120.0
 """When all is well something is published in so long, in simulated time, until all is."""
 
-READ_S = 900.0
-"""In so long all can be read."""
-LEFT_S = 20.0
-"""Who consumes last waits so long for one more."""
+FAULTY = PLANTED | PLANTED_IN_REPLICATION
 SHOWN_MAX = 5
 """Of so many findings the lines that are about them are printed once more."""
 
@@ -71,13 +68,8 @@ class Outcome:
 def run(plan, log=logging.ERROR):
     """Carry out a plan; what is logged from a level on is told in the story, if that is lower."""
     began = time.process_time()
-    cluster = SimulatedCluster(
-        Random(f"cluster {plan.seed}"),
-        brokers=plan.brokers,
-        bookies=plan.bookies,
-        settings=plan.settings,
-    )
-    cluster.seed = plan.seed
+    several = isinstance(plan, RegionsPlan)
+    cluster = made(plan) if several else _made(plan)
     history = History(cluster, plan)
     defects = Defects(history)
     root = logging.getLogger()
@@ -87,7 +79,7 @@ def run(plan, log=logging.ERROR):
         root.addHandler(each)
     root.setLevel(log)
     try:
-        cluster.run(_whole(cluster, plan, history))
+        cluster.run((carry_out if several else _whole)(cluster, plan, history))
     except Stuck as error:
         history.find(f"stuck: {error}")
     except Exception as error:  # noqa: BLE001 - it is a finding as well
@@ -105,12 +97,23 @@ def run(plan, log=logging.ERROR):
     )
 
 
+def _made(plan):
+    cluster = SimulatedCluster(
+        Random(f"cluster {plan.seed}"),
+        brokers=plan.brokers,
+        bookies=plan.bookies,
+        settings=plan.settings,
+    )
+    cluster.seed = plan.seed
+    return cluster
+
+
 async def _whole(cluster, plan, history):
     await cluster.start()
     cluster.prepared = lambda process: setattr(
         process.clock, "rate", plan.rates.get(process.name, 1.0)
     )
-    await Process("operator").run(_create_topics(plan))
+    await Process("operator").run(_create_topics(cluster, plan))
     cluster.network.latency_s = plan.latency_s
     cluster.network.torn = plan.torn
     cluster.ensemble.lag_s_max = plan.lag_s
@@ -153,7 +156,7 @@ async def _whole(cluster, plan, history):
     check_leaks(history, before)
 
 
-async def _create_topics(plan):
+async def _create_topics(cluster, plan):
     """As an operator does, before anything goes wrong."""
 
     async def create(resources):
@@ -161,52 +164,24 @@ async def _create_topics(plan):
             if partitions:
                 await resources.create_partitioned_topic(TopicName.parse(topic), partitions)
 
-    await operate(create)
+    await operate(cluster, create)
 
 
 async def _read_all(client, plan, history, process):
     """Receive what is left of each subscription, then all that is stored."""
     for subscribing in plan.subscribing:
-        consumer = await _again(process, lambda each=subscribing: subscribe(client, each))
-        since = history.now
-        while True:
-            try:
-                message = await consumer.receive(timeout_s=LEFT_S)
-            except TimedOut:
-                break
-            number, entry = history.was_delivered(subscribing, READER, since, message)
-            await consumer.acknowledge(message)
-            history.was_acknowledged(subscribing, READER, number, entry)
-        await consumer.close()
-    stored = {topic: await _all_of(client, topic, process) for topic in plan.partitions}
+        await receive_left(client, subscribing, history, process)
+    stored = {topic: await all_of(client, topic, process) for topic in plan.partitions}
     letters = {
-        each.dead_letters: await _all_of(client, each.dead_letters, process)
+        each.dead_letters: await all_of(client, each.dead_letters, process)
         for each in plan.subscribing
         if each.redeliveries_max
     }
     compacted = {}
     if plan.compacted and plan.retained:
         for topic in plan.partitions:
-            compacted[topic] = await _all_of(client, topic, process, read_compacted=True)
+            compacted[topic] = await all_of(client, topic, process, read_compacted=True)
     return stored, letters, compacted
-
-
-async def _all_of(client, topic, process, **options):
-    """All that a reader finds in a topic."""
-    reader = await _again(process, lambda: client.create_reader(topic, EARLIEST_MESSAGE, **options))
-    found = []
-    while await _again(process, reader.has_message_available):
-        found.append(await reader.receive())
-    await reader.close()
-    return found
-
-
-async def _again(process, ask):
-    while True:
-        try:
-            return await ask()
-        except MagnetarError:
-            await process.clock.sleep(1.0)
 
 
 def told(outcome):
@@ -218,20 +193,24 @@ def told(outcome):
     )
 
 
-def run_seed(seed, plant=None):
+def run_seed(seed, plant=None, *, regions=False):
     """In a process of its own; ``plant`` is a fault in the code."""
-    return _run_planted(draw(seed), plant)
+    return _run_planted(_drawn(seed, regions), plant)
+
+
+def _drawn(seed, regions):
+    return draw_regions(seed) if regions else draw(seed)
 
 
 def _run_planted(plan, plant, log=logging.ERROR):
     warnings.simplefilter("ignore", RuntimeWarning)  # Of what nobody awaits any more.
-    with PLANTED[plant]() if plant else nullcontext():
+    with FAULTY[plant]() if plant else nullcontext():
         return run(plan, log)
 
 
 def _tell(arguments):
     """Print the story of one seed: where something is found, of a smaller plan with the same."""
-    plan = draw(arguments.seed)
+    plan = _drawn(arguments.seed, arguments.regions)
     log = logging.INFO if arguments.log else logging.ERROR
     outcome = _run_planted(plan, arguments.plant, log)
     if outcome.findings and not arguments.whole:
@@ -257,7 +236,7 @@ def _about(finding, story):
 
 
 def _outcomes(seeds, arguments):
-    work = partial(run_seed, plant=arguments.plant)
+    work = partial(run_seed, plant=arguments.plant, regions=arguments.regions)
     if arguments.processes == 1:
         yield from map(work, seeds)
         return
@@ -278,8 +257,9 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--log", action="store_true", help="with what the processes log")
     parser.add_argument("--whole", action="store_true", help="of one seed the plan as it is drawn")
-    parser.add_argument("--plant", choices=list(PLANTED), help="a fault in the code")
+    parser.add_argument("--plant", choices=list(FAULTY), help="a fault in the code")
     parser.add_argument("--digests", action="store_true", help="say of each story which it is")
+    parser.add_argument("--regions", action="store_true", help="clusters that replicate")
     parser.add_argument("--stop", action="store_true", help="end with the first finding")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()

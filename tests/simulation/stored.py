@@ -1,5 +1,6 @@
 """What is stored in a simulated cluster, as one sees it who looks at records and disks."""
 
+import re
 from collections import defaultdict
 
 from magnetar.message.metadata import peek
@@ -32,6 +33,25 @@ def markers(cluster):
                 if seen.marker_type is not None and seen.transaction is not None:
                     found[log, seen.transaction].append((ledger_id, entry_id))
     return found
+
+
+def topics_of(cluster):
+    """The topics that are stored, but for those of brokers."""
+    return [each for each in _logs(cluster) if not each.startswith("__")]
+
+
+def cluster_named_in(cluster):
+    """Of each entry of a topic, by who published it: its place, that cluster, the one it names."""
+    names = "|".join(each.name for each in cluster.regions)
+    published_in = re.compile(rf"({names})-producer-\d+:\d+\|".encode())
+    for topic in topics_of(cluster):
+        for ledger_id, _ in _logs(cluster)[topic]:
+            for entry_id, stored in _entries(cluster, ledger_id).items():
+                entry = message_of(stored[HEAD_SIZE:])
+                published = published_in.search(entry)
+                if published is not None:
+                    place = f"{topic} {ledger_id}:{entry_id}"
+                    yield place, published[1].decode(), peek(entry).replicated_from
 
 
 def left_behind(cluster, since_ms):

@@ -44,36 +44,53 @@ class SimulatedCluster:
         brokers: int = 3,
         bookies: int = 4,
         settings: Mapping[str, object] = NOTHING_SET,
+        name: str = "",
+        beside: "SimulatedCluster | None" = None,
     ) -> None:
-        """``settings`` are those of the brokers, by Pulsar's names."""
-        self.loop = SimulatedLoop()
-        self.story: list[str] = []
-        self.network = Network(self.loop, self._fork(random))
+        """``settings`` are those of the brokers, by Pulsar's names.
+
+        One with a ``name`` is one of several, whose servers have it before theirs; all but the
+        first are ``beside`` that one, which runs them all.
+        """
+        self.name = name
+        self.loop: SimulatedLoop = SimulatedLoop() if beside is None else beside.loop
+        self.story: list[str] = [] if beside is None else beside.story
+        network = Network(self.loop, self._fork(random)) if beside is None else beside.network
+        self.network: Network = network
         self.ensemble = Ensemble(self._fork(random))
         self.machine = self._fork(random)
         self.bucket = Bucket(self._fork(random))
         common = (self.loop, self.network, self.note)
-        address = f"zookeeper:{ZOOKEEPER_PORT}"
+        prefix = f"{name}-" if name else ""
+        self.zookeeper = ZooKeeperServer(
+            f"{prefix}zookeeper", self.ensemble, ZOOKEEPER_PORT, *common
+        )
+        self.zookeeper_address = f"{self.zookeeper.name}:{ZOOKEEPER_PORT}"
         self._settings: dict[str, object] = {
-            "metadataStoreUrl": f"zk:{address}",
+            "metadataStoreUrl": f"zk:{self.zookeeper_address}",
+            **({"clusterName": name} if name else {}),
             "brokerServicePort": BROKER_PORT,
             "webServicePort": -1,
             "metadataStoreSessionTimeoutMillis": 10_000,
             "loadBalancerEnabled": False,
             **settings,
         }
-        self.zookeeper = ZooKeeperServer(self.ensemble, ZOOKEEPER_PORT, *common)
         self.bookies = [
-            BookieServer(number, address, self._fork(random), *common)
+            BookieServer(
+                f"{prefix}bookie-{number}", self.zookeeper_address, self._fork(random), *common
+            )
             for number in range(1, bookies + 1)
         ]
         self.brokers = [
-            BrokerServer(number, self._settings, self.prepare, *common)
+            BrokerServer(f"{prefix}broker-{number}", self._settings, self.prepare, *common)
             for number in range(1, brokers + 1)
         ]
         self.clients: list[Process] = []
         self.world = Context()
         self._spawned: list[asyncio.Task[None]] = []
+        self.regions: list[SimulatedCluster] = [self] if beside is None else beside.regions
+        if beside is not None:
+            self.regions.append(self)
         self.prepared: Callable[[Process], None] = lambda _: None
 
     @property
@@ -163,19 +180,22 @@ class SimulatedCluster:
 
     def _forget(self) -> None:
         """End all tasks, so that nothing of this run is told when it is collected."""
-        processes = [each for server in self.servers for each in server.dead]
-        processes += [each.process for each in self.servers if each.process is not None]
+        servers = [each for cluster in self.regions for each in cluster.servers]
+        processes = [each for server in servers for each in server.dead]
+        processes += [each.process for each in servers if each.process is not None]
+        processes += [each for cluster in self.regions for each in cluster.clients]
         with (
             patch("sys.unraisablehook", lambda _: None),
             patch("logging.Logger.handle", lambda *_: None),
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore")
-            for process in [*processes, *self.clients]:
+            for process in processes:
                 process.alive = False
                 self._close(process.tasks)
                 process.tasks.clear()
-            self._close(self._spawned)
+            for cluster in self.regions:
+                self._close(cluster._spawned)  # noqa: SLF001 - one of them
             self.loop.close()
 
     @staticmethod

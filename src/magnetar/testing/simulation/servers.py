@@ -114,8 +114,8 @@ class Server:
 class ZooKeeperServer(Server):
     """Serves an ensemble, which outlives it."""
 
-    def __init__(self, ensemble: Ensemble, port: int, *common: Any) -> None:
-        super().__init__("zookeeper", *common)
+    def __init__(self, name: str, ensemble: Ensemble, port: int, *common: Any) -> None:
+        super().__init__(name, *common)
         self._ensemble = ensemble
         self._port = port
 
@@ -128,8 +128,8 @@ class ZooKeeperServer(Server):
 class BookieServer(Server):
     """A bookie, and its record of those that are there."""
 
-    def __init__(self, number: int, zookeeper: str, random: Random, *common: Any) -> None:
-        super().__init__(f"bookie-{number}", *common)
+    def __init__(self, name: str, zookeeper: str, random: Random, *common: Any) -> None:
+        super().__init__(name, *common)
         self.disk = Disk(random)
         self.bookie: Bookie | None = None
         self.bookie_id = f"{self.name}:{BOOKIE_PORT}"
@@ -173,12 +173,12 @@ class BrokerServer(Server):
 
     def __init__(
         self,
-        number: int,
+        name: str,
         settings: dict[str, object],
         prepare: Callable[[Process], None],
         *common: Any,
     ) -> None:
-        super().__init__(f"broker-{number}", *common)
+        super().__init__(name, *common)
         self.broker: Broker | None = None
         self._config = Config.read(flags={**settings, "advertisedAddress": self.name})
         self._prepare = prepare

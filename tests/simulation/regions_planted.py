@@ -1,0 +1,45 @@
+"""Faults in the code of replication, each of which ``--regions`` must find."""
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from magnetar.broker.topics.features.replicator import Replicator
+from magnetar.broker.topics.publishing.source_positions import SourcePositions
+from magnetar.broker.topics.subscriptions.subscription_snapshots import SnapshotsAhead
+from magnetar.model.position import LATEST, Position
+
+PLANTED_IN_REPLICATION = {}
+
+
+def planted(function):
+    PLANTED_IN_REPLICATION[function.__name__] = contextmanager(function)
+    return function
+
+
+@planted
+def progress_when_sent():
+    """A replicator takes for stored what it has sent."""
+
+    def send(self, run, found):
+        right(self, run, found)
+        end = Position(run.ledger_id, run.first_entry_id + found.end - 1)
+        self.cursor.acknowledge_cumulative(end)
+
+    right = Replicator._send
+    with patch.object(Replicator, "_send", send):
+        yield
+
+
+@planted
+def places_forgotten():
+    """It is not known which places of another cluster are stored."""
+    with patch.object(SourcePositions, "duplicates", lambda *_: {}):
+        yield
+
+
+@planted
+def snapshot_told_before_it_is_passed():
+    """Others are told of the latest snapshot, however far a subscription is."""
+    right = SnapshotsAhead.passed
+    with patch.object(SnapshotsAhead, "passed", lambda self, _: right(self, LATEST)):
+        yield
