@@ -56,7 +56,7 @@ class Producing:
         """Whether its batches have one key each.
 
         They are not stored by rising sequence ids, so who begins again with the first that was not
-        answered could have it taken for a duplicate: with Pulsar's clients as with ours.
+        answered could have it taken for a duplicate (docs/client/producing.md).
         """
         return self.batching and self.keys > 0 and not (self.again and self.dies_at)
 

@@ -369,9 +369,16 @@ class Ownership:
         )
 
         async def reclaim() -> None:
-            await self._member.clock.sleep(TRANSFER_S_MAX)
-            with suppress(VersionMismatch):
-                await self._member.metadata.delete(note, expected_version=version)
+            while True:
+                await self._member.clock.sleep(TRANSFER_S_MAX)
+                try:
+                    await self._member.metadata.delete(note, expected_version=version)
+                except VersionMismatch:
+                    return
+                except MagnetarError as error:  # It would hold up the bundle for ever.
+                    log.warning("bundle.note_left bundle=%s error=%s", bundle, error)
+                else:
+                    return
 
         self._member.tasks.spawn(f"transfer {bundle}", reclaim())
         return version

@@ -185,6 +185,31 @@ async def test_a_store_that_does_not_answer_refuses_and_can_be_asked_again(broke
     assert await owner_of(here) == here.address.service_url
 
 
+async def test_a_note_that_cannot_be_deleted_when_its_time_is_over_is_deleted_later(
+    brokers, monkeypatch
+):
+    monkeypatch.setattr(ownership_module, "TRANSFER_S_MAX", 0.05)
+    here, there = brokers
+    delete, refused = here.metadata.delete, []
+
+    async def refuse_once(path, **expected):
+        if path == paths.transfer(BUNDLE) and not refused:
+            refused.append(path)
+            raise MetadataLost("it does not answer")
+        await delete(path, **expected)
+
+    monkeypatch.setattr(here.metadata, "delete", refuse_once)
+    await owner_of(here)
+    await here.ownership.unload(BUNDLE, nothing, there.address)
+    assert await there.ownership.handed_to(BUNDLE) == there.address
+    changed = asyncio.Event()
+    watch = here.metadata.watch(paths.transfer(BUNDLE), lambda _: changed.set())
+    await asyncio.wait_for(changed.wait(), 5)
+    watch.cancel()
+    assert refused
+    assert await there.ownership.handed_to(BUNDLE) is None
+
+
 async def test_a_note_that_cannot_be_written_keeps_no_bundle_from_being_unloaded(brokers):
     here, there = brokers
     await owner_of(here)
