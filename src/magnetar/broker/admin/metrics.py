@@ -67,6 +67,8 @@ class _Scrape:
         self.sums: dict[NamespaceName, Sequence[float]] = {}
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
+        settings, loaded = admin.broker.metrics, len(admin.broker.topics.loaded)
+        self._by_topic = settings.topics and not 0 < settings.topics_max < loaded
         self._tables = {kind: MetricTable(its.columns) for kind, its in METRICS.items()}
 
     async def pass_topics(self) -> None:
@@ -83,7 +85,7 @@ class _Scrape:
             await self._give_way()
         for gone in oldest.keys() - known:
             del oldest[gone]
-        if not self._admin.broker.metrics.topics:
+        if not self._by_topic:
             for namespace, its in self.sums.items():
                 self._tables["summed"].add(self._labels(namespace), its)
 
@@ -119,7 +121,7 @@ class _Scrape:
             self.system_bytes[1] += stats.bytes_out_counter
         evictions = {"size": stats.size_evictions, "time": stats.age_evictions}
         self.evictions.update(evictions)
-        if not settings.topics:
+        if not self._by_topic:
             return
         labels = self._labels(namespace, name)
         self._tables["summed"].add(labels, summed)

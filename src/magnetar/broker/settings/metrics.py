@@ -14,6 +14,12 @@ class MetricSettings:
         True,
         "metrics of each topic and subscription; false: sums of each namespace",
     )
+    topics_max: int = setting(
+        "topicLevelMetricsTopicsMax",
+        20_000,
+        "a broker with more open topics tells sums of each namespace; 0: no limit",
+        minimum=0,
+    )
     consumers: bool = setting(
         "exposeConsumerLevelMetricsInPrometheus", False, "metrics of each consumer"
     )

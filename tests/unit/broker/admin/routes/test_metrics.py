@@ -36,6 +36,17 @@ async def test_metrics_of_topics_may_be_sums_of_namespaces():
     assert "topic=" not in text.replace("system_topic=", "")
 
 
+async def test_metrics_of_very_many_topics_are_sums_of_namespaces():
+    async with scraping(topicLevelMetricsTopicsMax=2) as (client, scrape, _):
+        for name in ("a", "b"):
+            await client.create_producer(name)
+        assert 'topic="persistent://public/default/b"' in await scrape()
+        await client.create_producer("c")
+        text = await scrape()
+    assert 'pulsar_producers_count{cluster="standalone",namespace="public/default"} 3' in text
+    assert "topic=" not in text.replace("system_topic=", "")
+
+
 async def test_partitions_may_have_a_label():
     async with scraping(splitTopicAndPartitionLabelInPrometheus=True) as (client, scrape, _):
         await client.create_producer("a")
