@@ -21,7 +21,8 @@ class Server(Protocol):
 class FirstConnection:
     """A server that is started when somebody connects, who waits so long in the kernel's queue.
 
-    The sockets are listening already, and are closed with it. So are ``tasks``.
+    The sockets are listening already, and are closed with it, or when it cannot be started. So are
+    ``tasks``.
     """
 
     def __init__(
@@ -43,6 +44,11 @@ class FirstConnection:
         for each in self._listeners:
             self._loop.remove_reader(each.socket)
         self._server = self._tasks.spawn("start", self._start())
+        self._server.add_done_callback(self._refuse_if_failed)
+
+    def _refuse_if_failed(self, server: asyncio.Task[Server]) -> None:
+        if server.cancelled() or server.exception() is not None:  # It was logged why.
+            self._close_sockets()
 
     async def close(self) -> None:
         """Close the sockets, and what was started."""
@@ -52,8 +58,6 @@ class FirstConnection:
             await asyncio.wait([self._server])
             if self._server.exception() is None:
                 await self._server.result().close()
-            else:  # It was logged why.
-                self._close_sockets()
         await self._tasks.close()
 
     def _close_sockets(self) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import socket
 
 import pytest
+from support.loop import until
 
 from magnetar.broker.addresses import listen
 from magnetar.rest.first_connection import FirstConnection
@@ -97,6 +98,8 @@ async def test_what_cannot_start_is_logged_and_its_sockets_are_closed(caplog):
     first = FirstConnection([listener], fails, Tasks("test"))
     with socket.create_connection(("127.0.0.1", first.port)):
         await failing.wait()
-        await first.close()
+        await until(lambda: listener.socket.fileno() < 0)
     assert "no such library" in caplog.text
-    listen("127.0.0.1", first.port).close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", first.port)
+    await first.close()
