@@ -27,6 +27,7 @@ from magnetar.testing.processes import BrokerProcess
 WANTED = "BY_PROXY"
 
 ALONE = {
+    "tests/client/test_bad_keys.py": "its producer asks nobody where the topic is",
     "tests/compatibility/test_advertised_address.py": "clients connect where a broker says",
     "tests/compatibility/test_topics_of_both_clients.py::test_our_pattern_finds": (
         "a proxy passes on no watches of topics, as Pulsar's: clients ask again from time to time"
