@@ -6,7 +6,7 @@ from collections import defaultdict
 from contextvars import copy_context
 
 from simulation.history import number_of
-from simulation.stored import left_behind, markers
+from simulation.stored import lacks_position, left_behind, markers
 
 from magnetar.errors import MagnetarError
 from magnetar.model.subscriptions import SubscriptionType
@@ -233,6 +233,16 @@ def check_records(history, since_s):
     left = left_behind(cluster, WALL_MS + int(since_s * 1000))
     if left:
         history.find(f"ledgers that nobody lists: {left}")
+
+
+def check_cursors(history):
+    """Let what is written of cursors be looked at: a position is stored before a record says so."""
+
+    def written(operation):
+        if lacks_position(history.cluster, operation):
+            history.find(f"{operation.path} names a ledger that does not have its position yet")
+
+    history.cluster.ensemble.written = written
 
 
 STANDING = ("kazoo", "broker:", "transactions:adopt")

@@ -22,6 +22,7 @@ from simulation.checks import (
     Defects,
     Told,
     check_compacted,
+    check_cursors,
     check_deliveries,
     check_failures,
     check_leaks,
@@ -72,6 +73,7 @@ def run(plan, log=logging.ERROR):
     cluster = made(plan) if several else _made(plan)
     history = History(cluster, plan)
     defects = Defects(history)
+    check_cursors(history)
     root = logging.getLogger()
     level = root.level
     handlers = [defects, *([Told(cluster)] if log < logging.ERROR else [])]

@@ -54,6 +54,16 @@ def cluster_named_in(cluster):
                     yield place, published[1].decode(), peek(entry).replicated_from
 
 
+def lacks_position(cluster, operation):
+    """Whether the record of a cursor that is being written names a ledger which has no position."""
+    path = operation.path
+    depth = path.count("/") - paths.MANAGED_LEDGERS.count("/") - paths.MANAGED_LEDGER_DEPTH
+    if depth != 1 or not operation.value or not path.startswith(f"{paths.MANAGED_LEDGERS}/"):
+        return False
+    kept_in = PulsarCodec().decode_cursor(operation.value, source=path).kept_in
+    return kept_in is not None and not _entries(cluster, kept_in)
+
+
 def left_behind(cluster, since_ms):
     """The ledgers that were made after a time, and that no record names."""
     named = set()

@@ -5,6 +5,7 @@ never less than that session was told; it tells a watch of a change before it sh
 """
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ class Ensemble:
         self.lost_answers = 0.0
         """How often a connection ends after a write was done and before it is answered."""
         self.znodes = Znodes()
+        self.written: Callable[[Operation], None] = lambda _: None
+        """Told of each write when it is done."""
         self.sessions: dict[int, Session] = {}
         self._random = random
         self._connections: dict[_Served, None] = {}
@@ -77,6 +80,8 @@ class Ensemble:
         """Raises KazooException."""
         loop = asyncio.get_running_loop()
         results = self.znodes.write(operations, session, WALL_MS + int(loop.time() * 1000))
+        for operation in operations:
+            self.written(operation)
         for connection in self._connections:
             if connection.lag_s:
                 loop.call_later(connection.lag_s, connection.catch_up, self.znodes.zxid)
