@@ -32,7 +32,7 @@ settings.register_profile(
     "magnetar",
     deadline=None,
     derandomize=bool(os.environ.get("CI")),
-    max_examples=int(os.environ.get("EXAMPLES", "50")),  # ``make fuzz`` tries more.
+    max_examples=int(os.environ.get("EXAMPLES", "30")),  # ``make fuzz`` tries more.
 )
 settings.load_profile("magnetar")
 

@@ -49,7 +49,7 @@ class Witness:
         return True
 
 
-@pytest.fixture(params=[0, 3], ids=["one topic", "partitions"])
+@pytest.fixture(params=[0, 2], ids=["one topic", "partitions"])
 async def witness(request, broker, topic):
     path, names = topic.replace("://", "/"), [topic.replace("://", "/")]
     if request.param:

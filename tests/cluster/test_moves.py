@@ -22,7 +22,7 @@ from support.admin import ask
 
 from magnetar.testing.processes import BrokerProcess
 
-MOVES = int(os.environ.get("MOVES", "6"))
+MOVES = int(os.environ.get("MOVES", "2"))
 SPLITS = int(os.environ.get("SPLITS", "2"))
 SEED = int(os.environ.get("SEED", "1"))
 NAMESPACE = "public/default"

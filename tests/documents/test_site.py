@@ -11,6 +11,8 @@ import sys
 import pytest
 from documents.snippets import ROOT, pages
 
+pytestmark = pytest.mark.timeout(230)  # 17 s of CPU, whatever else runs.
+
 LOADED = re.compile(r'<(?:script|img|iframe)[^>]* src="([^"]+)"|<link[^>]*stylesheet[^>]*>')
 OUTSIDE = re.compile(r"(?:https?:)?//")
 AT_THE_TOP = {

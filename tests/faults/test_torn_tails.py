@@ -14,7 +14,7 @@ from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.local.synced_mark import NAME
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(200)]
 
 SETTINGS = LocalLedgerSettings(segment_size=16 * 1024)
 BEFORE = [b"first", b"second" * 50]

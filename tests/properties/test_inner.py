@@ -21,7 +21,7 @@ from magnetar.inner.record import COVERED_FROM, HEAD_SIZE, TABLES_SIZE
 pytestmark = [needs_compiled, pytest.mark.timeout(600)]
 
 SALT = b"a salt.."
-EXAMPLES = int(os.environ.get("EXAMPLES", "60"))  # ``make fuzz`` tries more.
+EXAMPLES = int(os.environ.get("EXAMPLES", "32"))  # ``make fuzz`` tries more.
 
 
 class Row(NamedTuple):

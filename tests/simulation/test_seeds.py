@@ -3,7 +3,7 @@
 import pytest
 from simulation.replay import replay
 
-SEEDS = 10
+SEEDS = 5
 
 
 @pytest.mark.parametrize("first", range(1, SEEDS + 1, 5))

@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
             if item.get_closest_marker("timeout") is None:
                 # One that is over spoils the session for all: Py4J reads on in half an answer.
-                item.add_marker(pytest.mark.timeout(300))
+                item.add_marker(pytest.mark.timeout(200))
 
 
 @pytest.fixture(scope="session")
