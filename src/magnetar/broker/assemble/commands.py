@@ -41,6 +41,7 @@ def command_table(
             tasks=context.tasks,
             producers_max=settings.producers_max,
             transactions=context.config.transactions.enabled,
+            open_events=None if services.event_logs is None else services.event_logs.open,
             authorization=authorization,
         ),
         consume=consume(

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Self
 
 from magnetar.broker.cluster.publishing import publish_to
@@ -79,6 +80,7 @@ class _View:
     events: dict[EventKey, Event] = field(default_factory=dict)  # Also those without policies.
     reading: asyncio.Task[None] | None = None
     writing: dict[EventKey, asyncio.Future[None]] = field(default_factory=dict)
+    watched: bool = False  # What anybody appends is read at once.
 
     def position_of(self, key: EventKey) -> Position | None:
         """The event that has the policies of a key, if it has any."""
@@ -149,6 +151,27 @@ class EventLogs:
             del view.writing[key]
             written.set_result(None)
         return True
+
+    async def open(self, name: TopicName) -> StoredTopic:
+        """A topic that somebody publishes to past ``put``, as other clusters do; made if need be.
+
+        What is published so is told to all brokers, too. Raises what opening it raises.
+        """
+        view = await self._opened(name)
+        if not view.watched:
+            view.watched = True
+            view.topic.watch_appends(partial(self._grew, view))
+        return view.topic
+
+    def _grew(self, view: _View) -> None:
+        if not view.writing:  # Else who appends reads it as well.
+            self._tasks.spawn(f"read {view.topic.name}", self._read_on(view))
+
+    async def _read_on(self, view: _View) -> None:
+        try:
+            await self._view(view.topic)
+        except MagnetarError as error:
+            log.warning("change_events.unread topic=%s error=%s", view.topic.name, error)
 
     async def topic_deleted(self, topic: TopicName) -> None:
         """Forget a topic that is deleted, and let all brokers forget it."""

@@ -1,7 +1,7 @@
 """PRODUCER, SEND, CLOSE_PRODUCER."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from magnetar.broker.topics.publishing.producer_access import (
     AccessRequest,
     ExclusiveClaim,
 )
+from magnetar.broker.topics.topic import Topic
 from magnetar.errors import (
     ChecksumMismatch,
     InvalidValue,
@@ -26,6 +27,7 @@ from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.position import LONG_MAX
 from magnetar.model.producers import ProducerAccessMode
+from magnetar.model.system_topics import is_change_events
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
@@ -47,6 +49,8 @@ class ProduceHandler:
     tasks: Tasks
     producers_max: int  # Of one connection; 0 is no limit.
     transactions: bool = False
+    open_events: Callable[[TopicName], Awaitable[Topic]] | None = None
+    """Opens a topic ``__change_events`` for who publishes to it; None: nobody does."""
     authorization: ClientAuthorization = OFF
 
     def on_producer(
@@ -153,7 +157,7 @@ class ProduceHandler:
         if command.txn_enabled and not self.transactions:
             raise TRANSACTIONS_OFF
         schema = declared(command.schema) if command.HasField("schema") else None
-        topic = await self.registry.get(name, create=True, writes=True)
+        topic = await self._topic(name)
         version = await self.schemas.of_producer(name, schema)
         producer = await topic.attach_producer(
             session,
@@ -172,6 +176,11 @@ class ProduceHandler:
         producer.schema_version = version_bytes(version)
         producer.topic = name
         return producer
+
+    async def _topic(self, name: TopicName) -> Topic:
+        if self.open_events is not None and is_change_events(name):
+            return await self.open_events(name)
+        return await self.registry.get(name, create=True, writes=True)
 
     def _check_late(self, session: Session, producer_id: int) -> None:
         """Ignore a send that was on its way when the broker closed the producer, and no other."""

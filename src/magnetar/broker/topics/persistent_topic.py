@@ -18,7 +18,7 @@ from magnetar.broker.topics.publishing.producer_access import (
     ProducerRequest,
 )
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
-from magnetar.broker.topics.publishing.topic_writer import TopicWriter
+from magnetar.broker.topics.publishing.topic_writer import AppendWatch, TopicWriter
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
@@ -165,6 +165,9 @@ class PersistentTopic:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
         await self._features.recover()
         await self._subscriptions.recover()
+
+    def watch_appends(self, grew: Callable[[], None]) -> None:
+        self.writer.observers = (*self.writer.observers, AppendWatch(grew))
 
     def expect_appends(self) -> None:
         if termination.terminated_at(self.ledger) is None:

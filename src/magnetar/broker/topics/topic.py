@@ -1,6 +1,6 @@
 """The contract of a topic: what the rest of the broker may ask of one, wherever its entries are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from magnetar.broker.topics.client_connection import ClientConnection
@@ -174,6 +174,9 @@ class StoredTopic(Topic, Protocol):
     @property
     def last_position(self) -> Position:
         """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
+
+    def watch_appends(self, grew: Callable[[], None]) -> None:
+        """Call this when something was stored, for as long as the topic is open."""
 
     def expect_appends(self) -> None:
         """Have a ledger begun for what somebody is about to append, where there is none."""

@@ -108,6 +108,21 @@ class AppendObserver(Protocol):
         """The entries of one append are durable, up to ``last``."""
 
 
+class AppendWatch:
+    """An observer that says that something was stored, and lets everything be."""
+
+    __slots__ = ("_grew",)
+
+    def __init__(self, grew: Callable[[], None]) -> None:
+        self._grew = grew
+
+    def before_append(self, producer: Producer, run: SendRun) -> Mapping[int, bool | MagnetarError]:
+        return {}
+
+    def after_append(self, runs: Sequence[Waiting], last: Position) -> None:
+        self._grew()
+
+
 class Dispatching(Protocol):
     """What delivers what is stored."""
 
