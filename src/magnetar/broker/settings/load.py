@@ -5,6 +5,10 @@ from typing import Literal
 
 from .setting import MIB, setting
 
+SplitAlgorithm = Literal[
+    "range_equally_divide", "topic_count_equally_divide", "flow_or_qps_equally_divide"
+]
+
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
@@ -109,7 +113,7 @@ class LoadSettings:
     splits_max: int = setting(
         "loadBalancerMaxNumberOfBundlesToSplitPerCycle", 10, "bundles split at one look", minimum=1
     )
-    split_algorithm: Literal["range_equally_divide", "topic_count_equally_divide"] = setting(
+    split_algorithm: SplitAlgorithm = setting(
         "defaultNamespaceBundleSplitAlgorithm", "range_equally_divide", "how they are split"
     )
 

@@ -5,6 +5,7 @@ from typing import Final
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBundle, OfBundles
 from magnetar.broker.admin.services import TopicServices
+from magnetar.broker.cluster.load.splitting import halved_by_traffic
 from magnetar.errors import InvalidName, NotFound
 from magnetar.model.bundles import Bundle, halved, halved_by_count, hash_of, split_where
 from magnetar.model.names import DOMAINS, TopicName
@@ -16,8 +17,8 @@ from magnetar.rest.router import Query, Route, reads
 _HALVES: Final = "range_equally_divide"
 _BY_TOPICS: Final = "topic_count_equally_divide"
 _AT_PLACES: Final = "specified_positions_divide"
-_BY_LOAD: Final = "flow_or_qps_equally_divide"
-_ALGORITHMS: Final = (_HALVES, _BY_TOPICS, _AT_PLACES, _BY_LOAD)
+_BY_TRAFFIC: Final = "flow_or_qps_equally_divide"
+_ALGORITHMS: Final = (_HALVES, _BY_TOPICS, _AT_PLACES, _BY_TRAFFIC)
 
 
 async def topics_in(admin: TopicServices, bundle: Bundle) -> list[TopicName]:
@@ -57,13 +58,13 @@ async def _boundaries(
     admin: TopicServices, request: Request, bundle: Bundle, algorithm: str
 ) -> set[int]:
     """Where new bundles begin; nowhere, as in Pulsar, where there are no two topics to part."""
-    if algorithm == _BY_LOAD:
-        raise _no_load(algorithm)
     if algorithm == _HALVES:
         return halved(bundle)
     topics = await topics_in(admin, bundle)
     if algorithm == _BY_TOPICS:
         return halved_by_count(bundle, topics)
+    if algorithm == _BY_TRAFFIC:
+        return halved_by_traffic(bundle, {name: _messages(admin, name) for name in topics})
     asked = arguments.body(request)
     if not isinstance(asked, list) or not asked:
         raise Rejection(412, "Say where to split, in the body: a list of hashes of 32 bits")
@@ -72,12 +73,10 @@ async def _boundaries(
     )
 
 
-def _no_load(algorithm: str) -> Rejection:
-    return Rejection(
-        412,
-        f"This broker does not split bundles by {algorithm}, which is about several brokers: use "
-        f"{_HALVES}, {_BY_TOPICS} or {_AT_PLACES}",
-    )
+def _messages(admin: TopicServices, name: TopicName) -> float:
+    """Messages a second that came and went in the last whole minute that was looked at."""
+    rates = admin.rates.of(str(name))
+    return sum(its.messages for key, its in rates.items() if key.kind in {"topic", "subscription"})
 
 
 @reads(Query("destinationBroker"))

@@ -59,9 +59,10 @@ class Splitting:
 
 
 def halved_by_traffic(bundle: Bundle, loads: Mapping[TopicName, float]) -> set[int]:
-    """Where to split so that both parts have about half of the traffic; nowhere with one topic.
+    """Where to split so that both parts have about half of the traffic.
 
-    The boundary lies between two topics, in the middle of their hashes.
+    Nowhere with one topic, or without traffic. The boundary lies between two topics, in the middle
+    of their hashes.
     """
     topics = sorted((hash_of(name), load) for name, load in loads.items() if bundle.holds(name))
     total, before, found = sum(load for _, load in topics), 0.0, None
@@ -72,4 +73,4 @@ def halved_by_traffic(bundle: Bundle, loads: Mapping[TopicName, float]) -> set[i
         unevenness = abs(total - 2 * before)
         if found is None or unevenness < found[0]:
             found = unevenness, place + (following - place + 1) // 2
-    return set() if found is None else {found[1]}
+    return {found[1]} if found is not None and total else set()

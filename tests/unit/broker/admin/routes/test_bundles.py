@@ -6,6 +6,7 @@ import pytest
 from magnetar import Client
 from magnetar.model.bundles import hash_of
 from magnetar.model.names import TopicName
+from magnetar.model.stats import SubscriptionStats, TopicStats
 from magnetar.testing.local_broker import LocalBroker
 
 ONE = "/admin/v2/namespaces/public/n"
@@ -53,6 +54,21 @@ async def test_a_bundle_is_split_at_places(world, topics):
     assert (await world.ask("PUT", path.replace("0xffffffff", "0xfffffffe"), places)).status == 412
 
 
+async def test_a_bundle_is_split_by_the_traffic_of_its_topics(world, topics):
+    path = f"{ONE}/0x00000000_0xffffffff/split?splitAlgorithmName=flow_or_qps_equally_divide"
+    assert (await world.ask("PUT", path)).status == 204
+    assert (await world.ask("GET", f"{ONE}/bundles")).json["numBundles"] == 1, "there is no traffic"
+    read = SubscriptionStats(msg_out_counter=600)
+    busy = TopicStats(msg_in_counter=600, subscriptions={"s": read})
+    for name, stats in zip(topics, [busy, *[TopicStats(msg_in_counter=240)] * 5], strict=True):
+        world.admin.topics.rates.tick(str(name), TopicStats(), 0.0)
+        world.admin.topics.rates.tick(str(name), stats, 60.0)
+    assert (await world.ask("PUT", path)).status == 204
+    found = [await bundle_of(world, name) for name in topics]
+    low, high = dict.fromkeys(found)
+    assert found == [low] + [high] * 5
+
+
 async def test_a_split_with_unload_closes_the_topics(world, topics):
     path = f"{ONE}/0x00000000_0xffffffff/split?unload=true"
     assert (await world.ask("PUT", path)).status == 204
@@ -65,7 +81,6 @@ async def test_a_split_with_unload_closes_the_topics(world, topics):
 @pytest.mark.parametrize(
     ("algorithm", "body", "words"),
     [
-        ("flow_or_qps_equally_divide", None, "range_equally_divide"),
         ("specified_positions_divide", None, "Say where to split"),
         ("specified_positions_divide", [], "Say where to split"),
     ],

@@ -55,8 +55,9 @@ def topic(number):
     return TopicName("persistent", "t", "n", f"topic-{number}")
 
 
-def test_one_topic_is_not_parted():
-    assert halved_by_traffic(WHOLE, {topic(0): 1.0}) == set()
+@pytest.mark.parametrize("loads", [{0: 1.0}, {0: 0.0, 1: 0.0}], ids=["one topic", "no traffic"])
+def test_what_has_no_halves_is_not_parted(loads):
+    assert halved_by_traffic(WHOLE, {topic(n): load for n, load in loads.items()}) == set()
 
 
 @given(st.dictionaries(st.integers(0, 500).map(topic), st.floats(1, 1000), min_size=2))
