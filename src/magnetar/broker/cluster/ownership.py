@@ -30,6 +30,7 @@ from magnetar.model.bundles import Bundle
 from magnetar.model.names import TopicName
 from magnetar.model.system_topics import heartbeat_broker
 from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import Owner
 
 from .membership import Membership
 
@@ -363,25 +364,33 @@ class Ownership:
 
         Returns the version of the note.
         """
-        note = paths.transfer(bundle)
-        version = await self._member.metadata.put(
-            note, self._member.codec.encode_owner(to), ephemeral=True
-        )
-
-        async def reclaim() -> None:
-            while True:
-                await self._member.clock.sleep(TRANSFER_S_MAX)
-                try:
-                    await self._member.metadata.delete(note, expected_version=version)
-                except VersionMismatch:
-                    return
-                except MagnetarError as error:  # It would hold up the bundle for ever.
-                    log.warning("bundle.note_left bundle=%s error=%s", bundle, error)
-                else:
-                    return
-
-        self._member.tasks.spawn(f"transfer {bundle}", reclaim())
+        note, version = paths.transfer(bundle), None
+        try:
+            version = await self._member.metadata.put(
+                note, self._member.codec.encode_owner(to), ephemeral=True
+            )
+        finally:  # It may have been left, though nobody said so.
+            self._member.tasks.spawn(f"transfer {bundle}", self._reclaim(note, version))
         return version
+
+    async def _reclaim(self, note: str, version: int | None) -> None:
+        """Delete a note when its time is over: it would hold up its bundle for ever."""
+        metadata = self._member.metadata
+        while True:
+            await self._member.clock.sleep(TRANSFER_S_MAX)
+            try:
+                if version is None:
+                    record = await metadata.get(note)
+                    if record is None or record.owner is not Owner.OURS:
+                        return
+                    version = record.version
+                await metadata.delete(note, expected_version=version)
+            except VersionMismatch:
+                return
+            except MagnetarError as error:
+                log.warning("bundle.note_left note=%s error=%s", note, error)
+            else:
+                return
 
     async def _end_transfer(self, bundle: Bundle) -> None:
         """Delete the note of a bundle that this broker has, whoever should have had it."""

@@ -210,6 +210,25 @@ async def test_a_note_that_cannot_be_deleted_when_its_time_is_over_is_deleted_la
     assert await there.ownership.handed_to(BUNDLE) is None
 
 
+async def test_a_note_whose_answer_was_lost_ends_with_its_time(brokers, monkeypatch):
+    monkeypatch.setattr(ownership_module, "TRANSFER_S_MAX", 0.05)
+    here, there = brokers
+    await owner_of(here)
+    put, changes = here.metadata.put, asyncio.Queue()
+    watch = here.metadata.watch(paths.transfer(BUNDLE), changes.put_nowait)
+
+    async def lose(*arguments, **named):
+        await put(*arguments, **named)
+        raise MetadataLost("it does not answer")
+
+    here.metadata.put = lose
+    await here.ownership.unload(BUNDLE, nothing, there.address)
+    for _ in ("written", "deleted"):
+        await asyncio.wait_for(changes.get(), 5)
+    watch.cancel()
+    assert await there.metadata.get(paths.transfer(BUNDLE)) is None
+
+
 async def test_a_note_that_cannot_be_written_keeps_no_bundle_from_being_unloaded(brokers):
     here, there = brokers
     await owner_of(here)
