@@ -104,7 +104,7 @@ class Events:
             self._watched[topic].pop()
             if not self._watched[topic]:
                 del self._watched[topic]
-                self.rates.keep([])  # What others watch is noted again with the next tick.
+                self.rates.forget()  # What others watch is noted again with the next tick.
         if not self._listeners:
             self._somebody_listens.clear()
 

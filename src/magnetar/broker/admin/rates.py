@@ -4,7 +4,7 @@ A topic only counts totals. ``keep_rates`` gives them to a ``RateBook``, which k
 one grew in the last minute.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -48,6 +48,7 @@ class RateKey(NamedTuple):
 THE_TOPIC: Final = RateKey("topic")
 THE_COMPACTION: Final = RateKey("compaction")  # What it read.
 NO_RATES: Final = Rates()
+NOTHING_WRITTEN: Final = WriteCounts()  # By most topics, most of the time.
 TopicRates: TypeAlias = Mapping[RateKey, Rates]
 _Totals: TypeAlias = tuple[int, ...]  # In the order of Rates.
 
@@ -83,6 +84,7 @@ class RateBook:
         """What all topics stored between the last two ticks."""
         self.written_since_start = WriteCounts()
         """What all topics stored since the start."""
+        self._written = WriteCounts()  # What those stored that were ticked since.
         self.logs: Mapping[NamespaceName, LogCounts] = {}
         """What the logs of each namespace did between the last two ticks."""
         self._logs_before: Mapping[NamespaceName, LogCounts] = {}
@@ -109,6 +111,8 @@ class RateBook:
             return
         noted = self._topics[topic] = _Noted(now, totals, rates)
         noted.written, noted.writes = _grown(stats.writes, before.writes)
+        if noted.written is not None and noted.written is not NOTHING_WRITTEN:
+            self._written.add(noted.written)
         noted.compacted, noted.compaction_writes = _grown(
             stats.compaction_writes, before.compaction_writes
         )
@@ -128,18 +132,16 @@ class RateBook:
         known = self._topics.get(topic)
         return None if known is None else known.compacted
 
-    def sum_up(self) -> None:
-        """All topics were ticked: add up what they stored."""
-        self.written_by_all = WriteCounts()
-        for noted in self._topics.values():
-            if noted.written is not None:
-                self.written_by_all.add(noted.written)
+    def ticked_all(self, now: float) -> None:
+        """All topics there are were ticked at ``now``: forget others, and tell what all stored."""
+        for name in [name for name, noted in self._topics.items() if noted.at < now]:
+            del self._topics[name]
+        self.written_by_all, self._written = self._written, WriteCounts()
         self.written_since_start.add(self.written_by_all)
 
-    def keep(self, topics: Collection[str]) -> None:
-        """Forget every topic but these."""
-        for name in self._topics.keys() - set(topics):
-            del self._topics[name]
+    def forget(self) -> None:
+        """Forget every topic."""
+        self._topics.clear()
 
     def of(self, topic: str) -> TopicRates:
         """The rates of a topic's parts that were there at the last tick."""
@@ -177,8 +179,7 @@ async def keep_rates(
             book.tick(str(topic.name), topic_stats(topic), now, since=last)
             if count % TOPICS_PER_TURN == 0:
                 await clock.sleep(0)
-        book.keep({str(name) for name in registry.loaded})
-        book.sum_up()
+        book.ticked_all(now)
         book.tick_logs(logs)
         last = now
 
@@ -231,7 +232,11 @@ def _grown(
     now: WriteCounts | None, before: WriteCounts | None
 ) -> tuple[WriteCounts | None, WriteCounts | None]:
     """What was stored since ``before``, and a copy of all that was."""
-    return (None, None) if now is None else (now.since(before), now.since(None))
+    if now is None:
+        return None, None
+    if before is not None and now.entries == before.entries:
+        return NOTHING_WRITTEN, before
+    return now.since(before), now.since(None)
 
 
 def _growth(before: _Totals | None, now: _Totals, elapsed: float) -> Rates:

@@ -115,13 +115,30 @@ def test_who_left_is_forgotten():
     assert consumer_rates(book, stats).messages == 10
 
 
-def test_topics_that_are_gone_can_be_dropped():
+def test_topics_that_are_gone_are_forgotten_when_the_others_were_ticked():
     book = RateBook()
     for name in ("stays", "goes"):
         book.tick(name, snapshot(60, 0), now=60.0, since=0.0)
-    book.keep({"stays", "new"})
-    assert book.of("stays")[THE_TOPIC].messages == 1.0
+    book.ticked_all(60.0)
+    assert book.of("goes")[THE_TOPIC].messages == 1.0
+    book.tick("stays", snapshot(180, 0), now=120.0)
+    book.ticked_all(120.0)
+    assert book.of("stays")[THE_TOPIC].messages == 2.0
     assert book.of("goes") == {}
+
+
+def test_what_all_topics_stored_is_added_up():
+    book, busy, idle = RateBook(), WriteCounts(), WriteCounts()
+    idle.note(1, 10, 0.001)
+    for now, entries in ((60.0, 2), (120.0, 3), (180.0, 0)):
+        if entries:
+            busy.note(entries, entries * 100, 0.001)
+        for name, writes in (("busy", busy), ("idle", idle)):
+            book.tick(name, TopicStats(writes=writes), now)
+        book.ticked_all(now)
+        assert book.written_by_all.entries == entries + (now == 60.0)
+    assert book.written_since_start.entries == 6
+    assert book.written("busy").entries == book.written("idle").entries == 0
 
 
 def test_what_compaction_read_and_stored_has_rates():
