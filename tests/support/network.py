@@ -6,6 +6,7 @@ faults it can stage, and what is unlike a real network about them.
 """
 
 import asyncio
+import errno
 from collections import deque
 from contextlib import suppress
 from types import TracebackType
@@ -151,7 +152,16 @@ class Proxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._listen_port)
+        async with asyncio.timeout(10):
+            while self._server is None:
+                try:
+                    self._server = await asyncio.start_server(
+                        self._accept, "127.0.0.1", self._listen_port
+                    )
+                except OSError as error:
+                    if error.errno != errno.EADDRINUSE:
+                        raise
+                    await asyncio.sleep(0.05)  # A connection of another test has it: for a moment.
         return self
 
     async def __aexit__(
