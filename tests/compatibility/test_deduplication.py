@@ -141,6 +141,20 @@ async def test_batches_by_key_are_no_duplicates_of_each_other_whoever_numbered_t
             await consumer.receive(timeout_s=0.5)
 
 
+async def test_what_was_stored_is_in_no_batch_with_what_was_not(broker, topic):
+    sent = [OutgoingMessage(b"%d" % n, sequence_id=n) for n in range(10)]
+    async with Client(broker.service_url) as client:
+        consumer = await client.subscribe(topic, "all")
+        for first, end in ((0, 6), (3, 10)):  # It dies, and begins again with what was stored.
+            producer = await client.create_producer(topic, name="again", batch_delay_s=5)
+            await producer.send_many(sent[first:end])
+            await producer.close()
+        found = []
+        while len(found) < len(sent):
+            found += await consumer.receive_many(timeout_s=20)
+        assert [each.sequence_id for each in found] == list(range(10))
+
+
 def test_a_producer_publishes_effectively_once_while_the_broker_is_killed(broker, topic):
     keep(broker, topic)
     client = open_client(broker.service_url)

@@ -80,14 +80,16 @@ def _in_order(history, plan, subscribing, deliveries, label):
         return
     keys_alone = subscribing.type is SubscriptionType.KEY_SHARED
     by_key = _by_key(plan)
-    late = {each.name for each in plan.producing if each.late_s and keys_alone}
+    mixed = {each.name for each in plan.producing if each.batching and each.keys} - by_key
+    late = {each.name for each in plan.producing if each.late_s}
+    unordered = late | mixed if keys_alone else set()  # Entries go to the owner of their first key.
     last, seen = {}, set()
     for each in deliveries:
         if each.number in seen:
             continue
         seen.add(each.number)
         key = history.sent[each.number][1]
-        if (keys_alone and key is None) or each.number.producer in late:
+        if (keys_alone and key is None) or each.number.producer in unordered:
             continue
         if not keys_alone and each.number.producer not in by_key:
             key = None

@@ -144,6 +144,8 @@ class SendQueue:
             return
         if self._batches.size_bytes + size > self._batch_size_max:
             self.close_batches()
+        if details is not None and details.sequence_id is not None:
+            self._part_from_stored(details.sequence_id)
         sequence_id = self._take_sequence_ids(1, details)
         batch = self._batch_for(None if details is None else details.key, sequence_id)
         index = len(batch.payloads)
@@ -357,6 +359,14 @@ class SendQueue:
             batch.txn = self._txn
             self._batches.open(key, batch)
         return batch
+
+    def _part_from_stored(self, sequence_id: int) -> None:
+        """Keep what the broker has stored out of a batch with what it has not.
+
+        It would take the whole batch for sent before, by its first id.
+        """
+        if self.next_sequence_id - 1 <= self.sends.last_sequence_id < sequence_id:
+            self.close_batches()
 
     def _take_sequence_ids(self, count: int, details: OutgoingMessage | None) -> int:
         first = self.next_sequence_id
