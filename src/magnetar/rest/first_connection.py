@@ -21,8 +21,8 @@ class Server(Protocol):
 class FirstConnection:
     """A server that is started when somebody connects, who waits so long in the kernel's queue.
 
-    The sockets are listening already, and are closed with it, or when it cannot be started. So are
-    ``tasks``.
+    The sockets are listening already, and are closed with it, or when it cannot be started;
+    ``tasks`` are closed with it.
     """
 
     def __init__(

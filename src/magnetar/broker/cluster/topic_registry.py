@@ -60,10 +60,10 @@ time."""
 class _How(NamedTuple):
     """How a topic is opened."""
 
-    create: bool
-    asked: bool = False
-    writes: bool = False
-    new: bool = False
+    create: bool  # Where it is not there.
+    asked: bool = False  # By an administrator, whatever auto-creation says.
+    writes: bool = False  # Something is going to be appended, at once.
+    new: bool = False  # Nothing should be stored of it, and is not looked for.
 
 
 class TopicRegistry:
