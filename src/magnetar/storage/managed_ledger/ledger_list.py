@@ -63,14 +63,15 @@ class LedgerList:
         return cls(name, Layout.of(recorded), version, context)
 
     async def end_what_was_open(
-        self, begun: asyncio.Task[LedgerWriter] | None = None
+        self, begun: asyncio.Task[LedgerWriter] | None = None, ended: LedgerReader | None = None
     ) -> tuple[LedgerReader | None, LedgerWriter | None]:
         """Fence and seal the ledger that a former owner left open, and return its reader.
 
+        ``ended`` is that ledger, where it was opened already.
         Then the one that was ``begun`` for what is appended next, where its id is greater than all.
         What is there can be read without it.
         """
-        reader = await _seal_what_was_open(self.name, self.layout, self.context)
+        reader = await _seal_what_was_open(self.name, self.layout, self.context, ended)
         if begun is None:
             return reader, None
         await asyncio.wait([begun])
@@ -233,13 +234,14 @@ def _answer(done: asyncio.Future[None], error: MagnetarError | None) -> None:
 
 
 async def _seal_what_was_open(
-    name: str, layout: Layout, context: LogContext
+    name: str, layout: Layout, context: LogContext, reader: LedgerReader | None
 ) -> LedgerReader | None:
     """Fence the ledger whose end was not recorded, and seal it in the layout."""
     if layout.open_id is None:
         return None
     try:
-        reader = await context.ledgers.open(LedgerId(layout.open_id))
+        if reader is None or reader.ledger_id != layout.open_id:
+            reader = await context.ledgers.open(LedgerId(layout.open_id))
     except LedgerNotFound:
         # It is created before it is recorded and deleted after: a crash without fsync lost it.
         log.warning("managed_ledger.ledger_missing name=%s ledger_id=%s", name, layout.open_id)

@@ -3,18 +3,19 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from magnetar.errors import Fenced, MagnetarError, VersionMismatch
 from magnetar.model.counts import LogCounts
-from magnetar.storage.ledger.store import LedgerOptions, LedgerWriter
+from magnetar.storage.ledger.store import LedgerId, LedgerOptions, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.cursor import Cursor
-from magnetar.storage.managed_ledger.cursor_store import read_cursors
+from magnetar.storage.managed_ledger.cursor_store import StoredCursor, read_cursors
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_cursors import LogCursors
 from magnetar.storage.managed_ledger.log_reader import LogReader
@@ -35,6 +36,10 @@ class FoundLog(NamedTuple):
     """None: there is no such log."""
     cursors: Sequence[str]
     """The names of their records."""
+    read: Mapping[str, StoredCursor] = MappingProxyType({})
+    """The cursors that were read along, by their names."""
+    ended: LedgerReader | None = None
+    """A ledger that a former owner left open, if it was ended along."""
 
 
 NOTHING_FOUND: Final = FoundLog(None, ())
@@ -45,13 +50,40 @@ class ManagedLedgerFactory(LogContext):
 
     __slots__ = ()
 
-    async def find(self, name: str) -> FoundLog:
-        """Read what is stored of the log ``name``."""
+    async def find(self, name: str, before: FoundLog = NOTHING_FOUND) -> FoundLog:
+        """Read what is stored of the log ``name``.
+
+        ``before`` is what was found while another broker had it: what that names is read along, and
+        its last ledger ended, since most likely it is what is named now. The log must be ours to
+        open.
+        """
         path = paths.managed_ledger(name)
-        record, cursors = await asyncio.gather(
-            self.metadata.get(path), self.metadata.children(path)
+        record, cursors, read, ended = await asyncio.gather(
+            self.metadata.get(path),
+            self.metadata.children(path),
+            read_cursors(name, self, before.cursors),
+            self._end_last_of(name, before.record),
         )
-        return FoundLog(record, cursors)
+        return FoundLog(record, cursors, read, ended)
+
+    async def _end_last_of(self, name: str, record: Record | None) -> LedgerReader | None:
+        if record is None:
+            return None
+        try:
+            open_id = LedgerList.of(name, record, self).layout.open_id
+            return None if open_id is None else await self.ledgers.open(LedgerId(open_id))
+        except MagnetarError:
+            return None  # Whoever opens the log tries again, and says so.
+
+    def find_soon(self, name: str) -> asyncio.Task[FoundLog]:
+        """Read what is stored of the log ``name``, while another broker has it."""
+        return self.tasks.spawn(f"find {name}", self._find_if_possible(name))
+
+    async def _find_if_possible(self, name: str) -> FoundLog:
+        try:
+            return await self.find(name)
+        except MagnetarError:
+            return NOTHING_FOUND
 
     def begin(self, name: str, options: LedgerOptions) -> asyncio.Task[LedgerWriter]:
         """Begin a ledger for the log ``name``, to be given to ``open``, or to ``abandon``."""
@@ -129,9 +161,11 @@ class ManagedLedgerFactory(LogContext):
         hurry: bool,  # Somebody waits to append.
     ) -> ManagedLedger:
         ledger_list = LedgerList.of(name, found.record, self)
+        unread = [each for each in found.cursors if paths.decode(each) not in found.read]
         (newest, current), stored = await asyncio.gather(
-            ledger_list.end_what_was_open(begun), read_cursors(name, self, found.cursors)
+            ledger_list.end_what_was_open(begun, found.ended), read_cursors(name, self, unread)
         )
+        stored |= found.read
         reader = LogReader(
             ledger_list.layout,
             ledgers=self.ledgers,

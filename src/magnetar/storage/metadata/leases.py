@@ -36,7 +36,8 @@ class Leases:
         ``lost`` is called on the event loop, once for each lease that ended without ``release``,
         at once for all where the session is lost.
         """
-        self.held: set[str] = set()
+        self.held: dict[str, int] = {}
+        """The leases that are held, and the versions of their records as they were seen last."""
         self._metadata = metadata
         self._prefix = prefix
         self._value = value
@@ -66,11 +67,11 @@ class Leases:
             free = False
             if record is None:
                 with contextlib.suppress(VersionMismatch):
-                    await self._metadata.put(
+                    version = await self._metadata.put(
                         path, self._value, expected_version=ABSENT, ephemeral=True
                     )
                     if session == self._sessions_lost:
-                        self.held.add(path)
+                        self.held[path] = version
                         self._tasks.spawn("lease", self._look(path))  # It may have ended already.
                         return self._value
                 continue
@@ -82,30 +83,29 @@ class Leases:
                     await self._metadata.put(path, self._value, expected_version=record.version)
                 continue
             if record.owner is Owner.OURS and session == self._sessions_lost:
-                self.held.add(path)
+                self.held[path] = record.version
                 return self._value
             with contextlib.suppress(VersionMismatch):
                 await self._metadata.delete(path, expected_version=record.version)
 
     async def release(self, path: str) -> None:
-        """End a lease, if it is held."""
-        if path not in self.held:
-            return
-        self.held.discard(path)
-        record = await self._metadata.get(path)
-        if record is not None and record.owner is Owner.OURS:
+        """End a lease, if it is held: somebody may wait for it, so that nobody looks first."""
+        version = self.held.pop(path, None)
+        if version is not None:
             with contextlib.suppress(VersionMismatch):
-                await self._metadata.delete(path, expected_version=record.version)
+                await self._metadata.delete(path, expected_version=version)
 
     def _changed(self, path: str) -> None:
         """Look whether a lease is still ours; all of them, when it is not known which changed."""
-        for held in self.held & {path} if path != self._prefix else list(self.held):
+        for held in self.held.keys() & {path} if path != self._prefix else list(self.held):
             self._tasks.spawn("lease", self._look(held))
 
     async def _look(self, path: str) -> None:
         record = await self._metadata.get(path)
         if record is None or record.owner is not Owner.OURS:
             self._end(path)
+        elif path in self.held:
+            self.held[path] = record.version
 
     def _session_changed(self, state: SessionState) -> None:
         if state is SessionState.LOST:
@@ -114,6 +114,5 @@ class Leases:
                 self._end(path)
 
     def _end(self, path: str) -> None:
-        if path in self.held:
-            self.held.discard(path)
+        if self.held.pop(path, None) is not None:
             self._lost(path)

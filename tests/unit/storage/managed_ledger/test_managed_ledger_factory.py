@@ -109,3 +109,50 @@ async def test_who_is_handed_a_log_writes_its_list_alone(logs):
     ledger = await factory.open(NAME)
     assert [each.last_entry_id for each in ledger.layout.sealed] == [1]
     assert await everything(ledger) == entries(2)
+
+
+async def test_what_was_found_while_another_broker_had_a_log_is_read_along(logs):
+    factory = factory_of(logs)
+    former = await factory.open(NAME)
+    await append(former, entries(3))
+    cursor = await former.open_cursor("s", EARLIEST)
+    before = await factory.find(NAME)
+    ledger_id = former.last_position.ledger_id
+    cursor.acknowledge_cumulative(Position(ledger_id, 1))
+    await former.open_cursor("late", EARLIEST)
+    await former.close(handed_over=True)
+    found = await factory.find(NAME, before)
+    assert set(found.read) == {"s"}
+    assert found.ended.ledger_id == ledger_id
+    opened = len(logs.ledgers.opened)
+    ledger = await factory.open(NAME, found=found)
+    assert len(logs.ledgers.opened) == opened
+    assert {name: each.mark.entry_id for name, each in ledger.cursors.items()} == {
+        "s": 1,
+        "late": -1,
+    }
+    assert await everything(ledger) == entries(3)
+
+
+async def test_a_ledger_that_followed_the_one_that_was_found_is_ended_too(logs):
+    factory = factory_of(logs)
+    former = await factory.open(NAME)
+    await append(former, entries(1))
+    before = await factory.find(NAME)
+    await logs.roll(former)
+    await append(former, entries(1, start=1))
+    await former.close(handed_over=True)
+    ledger = await factory.open(NAME, found=await factory.find(NAME, before))
+    assert [each.last_entry_id for each in ledger.layout.sealed] == [0, 0]
+    assert await everything(ledger) == entries(2)
+
+
+async def test_what_cannot_be_read_along_is_found_when_the_log_is_opened(logs):
+    factory = factory_of(logs)
+    former = await factory.open(NAME)
+    await append(former, entries(1))
+    before = await factory.find_soon(NAME)
+    await former.close()
+    await logs.ledgers.delete(former.last_position.ledger_id)
+    found = await factory.find(NAME, before)
+    assert found.ended is None

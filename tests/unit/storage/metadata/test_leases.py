@@ -50,7 +50,7 @@ async def test_one_at_a_time_holds_a_lease_and_others_learn_who(two):
     assert (await other.metadata.get("/led/a")).value == b"one"
     assert await other.metadata.get("/led/c") is None
     await until_idle()
-    assert (one.leases.held, other.leases.held) == ({"/led/a"}, {"/led/b"})
+    assert (set(one.leases.held), set(other.leases.held)) == ({"/led/a"}, {"/led/b"})
     assert one.lost == other.lost == []
 
 
@@ -62,6 +62,30 @@ async def test_a_released_lease_can_be_taken(two):
     assert await other.leases.take("/led/a") == b"other"
     await until_idle()
     assert one.lost == []
+
+
+async def test_whoever_waits_for_a_lease_waits_for_one_request_of_its_holder(two):
+    one, other = two
+    await one.leases.take("/led/a")
+    await until_idle()
+    seen = []
+
+    async def look(path):
+        seen.append(path)
+
+    one.metadata.get = look
+    await one.leases.release("/led/a")
+    assert await other.metadata.get("/led/a") is None
+    assert seen == []
+
+
+async def test_a_lease_whose_record_changed_and_stayed_ours_is_released(two):
+    one, other = two
+    await one.leases.take("/led/a")
+    await one.metadata.put("/led/a", b"one", ephemeral=True)
+    await until_idle()
+    await one.leases.release("/led/a")
+    assert await other.leases.take("/led/a") == b"other"
 
 
 async def test_what_an_earlier_session_of_the_same_process_left_is_replaced(two):
@@ -84,7 +108,7 @@ async def test_a_lease_is_lost_once_when_its_record_is_not_ours_any_more(two, ho
     await until(lambda: one.lost == ["/led/a"])
     await one.leases.release("/led/a")
     assert (await one.metadata.get("/led/a")).value == b"other"
-    assert one.leases.held == {"/led/b"}
+    assert set(one.leases.held) == {"/led/b"}
 
 
 async def test_all_leases_are_lost_with_the_session_before_others_can_take_them(two):
@@ -120,7 +144,7 @@ async def test_a_change_that_leaves_it_ours_is_no_loss(two):
     await one.metadata.put("/led/a", b"one", ephemeral=True)
     await one.metadata.put("/led/a/child", b"")
     await until_idle()
-    assert one.leases.held == {"/led/a"}
+    assert set(one.leases.held) == {"/led/a"}
 
 
 async def test_what_cannot_be_written_is_not_held(two):
@@ -128,7 +152,7 @@ async def test_what_cannot_be_written_is_not_held(two):
     await one.metadata.close()
     with pytest.raises(StorageError):
         await one.leases.take("/led/a")
-    assert one.leases.held == set()
+    assert not one.leases.held
 
 
 async def test_the_lease_of_a_holder_that_is_gone_is_taken_before_its_session_ends(two):

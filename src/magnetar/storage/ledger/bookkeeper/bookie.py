@@ -1,8 +1,8 @@
 """A bookie, as requests are sent to it: one connection, many requests under way.
 
-It connects when it is first asked. Adds are not matched with their answers one by one: the writer
-of a ledger is told which of its entries were stored, in lists. When the connection fails, all that
-was under way has failed, and the next request connects again.
+It connects when it is first asked, or is going to be. Adds are not matched with their answers one
+by one: the writer of a ledger is told which of its entries were stored, in lists. When the
+connection fails, all that was under way has failed, and the next request connects again.
 """
 
 import asyncio
@@ -105,6 +105,11 @@ class Bookie:
         """Adds that are sent, or wait to be, and are not answered."""
         return self._adding + sum(adds.entries for adds in self._adds)
 
+    def connect_soon(self) -> None:
+        """Connect, if it is not: it is going to be asked, and nobody should wait for that then."""
+        if self._transport is None and self._connecting is None:
+            self._connecting = self._tasks.spawn("connect", self._connect())
+
     def add(self, adds: list[Adds]) -> None:
         """Send adds at the end of this iteration, in the order of the calls."""
         self._will_flush()
@@ -187,8 +192,8 @@ class Bookie:
     def _flush(self) -> None:
         self._flushing = False
         if self._transport is None:
-            if self._connecting is None and (self._requests or self._adds):
-                self._connecting = self._tasks.spawn("connect", self._connect())
+            if self._requests or self._adds:
+                self.connect_soon()
             return
         pieces, self._requests = self._requests, []
         before = self._adding

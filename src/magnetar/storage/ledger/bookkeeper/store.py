@@ -115,6 +115,8 @@ class BookKeeperLedgerStore:
             password=self._settings.password,
             custom=custom,
         )
+        for bookie_id in metadata.last_segment.ensemble:
+            self._bookies.get(bookie_id).connect_soon()
         ledger_id, stored = await self._manager.create(metadata)
         writer = BookKeeperWriter(ledger_id, stored, self._context)
         self._writers[ledger_id] = writer

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import pytest
 from support.clock import ManualClock
+from support.loop import until
 
 from magnetar.errors import ConnectionLost, TimedOut
 from magnetar.loop_iteration import LoopIteration
@@ -85,6 +86,19 @@ async def test_a_bookie_that_does_not_read_is_given_up(serve):
         async with asyncio.timeout(10):
             name, error = await failures.told.get()
     assert (name, type(error)) == ("b", TimedOut)
+
+
+async def test_it_is_connected_before_it_is_asked(serve):
+    accepted = asyncio.Queue()
+    bookie = await serve(lambda _, writer: accepted.put_nowait(writer))
+    bookie.connect_soon()
+    bookie.connect_soon()
+    await asyncio.wait_for(accepted.get(), 10)
+    await until(lambda: bookie.connected)
+    bookie.connect_soon()
+    with pytest.raises(TimedOut):
+        await bookie.read(1, 2, 0.1)
+    assert accepted.empty()
 
 
 async def test_a_bookie_that_says_nothing_is_not_waited_for_forever(serve):
