@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from golden.compare import NOTHING, compare
 from golden.conversation import Conversation, Step
-from golden.frames import Decoded, decode
+from golden.frames import Decoded, decode, join, parse, split
 from golden.normal import Names
 from golden.rest_results import result_of
 from support.loop import until_idle
@@ -81,7 +81,7 @@ class Replay:
 
     It ends at the first difference that is ``enough``. ``pass_to`` sets the broker's clock to so
     many milliseconds after the start: its delays take as long as they took then, however long we
-    take for it.
+    take for it. ``behind_proxy`` is the broker's address, where the ports are those of a proxy.
     """
 
     def __init__(
@@ -93,10 +93,12 @@ class Replay:
         missing: Collection[int] = (),
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
         enough: Callable[[Difference], bool] = lambda _: False,
+        behind_proxy: str | None = None,
         pass_to: Callable[[int], Awaitable[None]],
     ) -> None:
         self._pass_to = pass_to
         self._enough = enough
+        self._behind_proxy = behind_proxy
         self._conversation = conversation
         self._missing = missing
         self._answer_timeout_s = answer_timeout_s
@@ -135,7 +137,8 @@ class Replay:
                 wire.answers[replies.ping()] = replies.pong()
             self._links[step.connection] = Link(wire)
         elif step.kind == ">":
-            self._links[step.connection].wire.send(self._names.rewritten(step.frame))
+            frame = self._names.rewritten(step.frame)
+            self._links[step.connection].wire.send(self._passed_on(frame))
         elif step.kind == "<":
             await self._expect(step)
         elif step.kind == "close":
@@ -149,6 +152,15 @@ class Replay:
             await self._expect_ranges(step)
         else:
             assert step.kind == "note", f"unknown kind of step: {step.kind}"
+
+    def _passed_on(self, frame: bytes) -> bytes:
+        """A frame that a proxy passes on to the broker."""
+        command = None if self._behind_proxy is None else parse(frame)
+        if command is None or not command.HasField("connect"):
+            return frame
+        if not command.connect.proxy_to_broker_url:
+            command.connect.proxy_to_broker_url = self._behind_proxy
+        return join(command.SerializeToString(), split(frame)[1])
 
     async def _expect(self, step: Step) -> None:
         theirs = decode(step.frame)

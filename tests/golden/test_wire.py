@@ -7,6 +7,7 @@ from golden import conversation
 from golden.brokers import broker_for
 from golden.differences import DOCUMENT, OTHERWISE, document, known, missing, unlisted
 from golden.replay import Difference, Replay
+from support.by_proxy import edge_of
 from support.loop import pass_time
 
 PLAYED: dict[str, list[Difference]] = {}
@@ -23,8 +24,9 @@ async def differences_of(name: str) -> list[Difference]:
 
 
 async def replay(recorded, broker, *, pass_to=None, **options) -> list[Difference]:
-    ports = broker.port, broker.web_port
-    return await Replay(recorded, *ports, pass_to=pass_to or broker.pass_to, **options).run()
+    async with edge_of(broker) as (port, web_port, behind_proxy):
+        options |= {"behind_proxy": behind_proxy, "pass_to": pass_to or broker.pass_to}
+        return await Replay(recorded, port, web_port, **options).run()
 
 
 @pytest.mark.parametrize("name", COMPARED)

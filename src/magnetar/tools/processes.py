@@ -108,6 +108,7 @@ class Processes:
         self._processes = [_Process(each.number) for each in self._siblings]
         self._selector = selectors.DefaultSelector()
         self._told = False  # Whether all have been ready.
+        self._reloads = False  # Since SIGHUP: who begins has the settings of before.
         self._stop_by: float | None = None
         self._failed = False
         self._at_terminal = os.isatty(0)
@@ -212,6 +213,8 @@ class Processes:
         process.missed = 0
         if _READY in said:
             process.ready = True
+            if self._reloads:
+                self._kill(process, signal.SIGHUP)
             if not self._told and all(each.ready for each in self._processes):
                 self._told = True
                 self._all_ready()
@@ -239,8 +242,10 @@ class Processes:
             elif number != signal.SIGHUP or (self._at_terminal and not os.isatty(0)):
                 self.stop()
             else:
+                self._reloads = True
                 for each in self._processes:
-                    self._kill(each, signal.SIGHUP)
+                    if each.ready:  # Else it is told when it is.
+                        self._kill(each, signal.SIGHUP)
 
     def _stdin_read(self, stdin: int) -> None:
         if not os.read(stdin, 4096):

@@ -4,6 +4,7 @@ import json
 from contextlib import asynccontextmanager
 
 import aiohttp
+from support.by_proxy import edge_of
 from unit.broker.admin.world import Answer
 from yarl import URL
 
@@ -22,7 +23,7 @@ class World:
     ``ledgers`` has for every recorded id of a ledger that came up the one that is ours.
     """
 
-    def __init__(self, local, session, client):
+    def __init__(self, local, session, client, edge):
         self.local = local
         self.registry = local.broker.registry
         self.client = client
@@ -30,6 +31,7 @@ class World:
         self.times = {}  # The same for recorded times, which come up in paths.
         self.kept = {}  # Producers and consumers from one preparation to another.
         self._session = session
+        self._edge = edge
 
     async def ask(self, method, path, body=None, **headers) -> Answer:
         """Send a request; ``body`` is JSON, or bytes as they are; a header None is left out."""
@@ -38,7 +40,7 @@ class World:
         sent = {k: v for k, v in {**USUAL, **headers}.items() if v is not None}
         async with self._session.request(
             method,
-            URL(f"{self.local.web_url}{path}", encoded=True),
+            URL(f"http://127.0.0.1:{self._edge.web_port}{path}", encoded=True),
             data=data,
             headers=sent,
             skip_auto_headers=("Accept", "Content-Type", "User-Agent"),
@@ -80,7 +82,8 @@ async def open_world():
     timeout = aiohttp.ClientTimeout(total=20)
     async with (
         LocalBroker(settings=SETTINGS) as local,
+        edge_of(local) as edge,
         aiohttp.ClientSession(timeout=timeout) as session,
-        Client(local.service_url) as client,
+        Client(f"pulsar://127.0.0.1:{edge.port}") as client,
     ):
-        yield World(local, session, client)
+        yield World(local, session, client, edge)
