@@ -75,7 +75,7 @@ class Worker:
         self.process.stdout.close()
 
 
-@pytest.fixture(params=["a broker", "two brokers"])
+@pytest.fixture(params=["a broker", "two brokers", "bundles that move"])
 def broker(request):
     if request.param == "a broker":
         with BrokerThread() as running:
@@ -83,7 +83,8 @@ def broker(request):
     else:
         if "WORKER_KILLS" not in os.environ:
             pytest.skip("make functions")
-        with BrokerPair({}, 3) as pair, pair.for_a_test(unmoved=True):
+        unmoved = request.param == "two brokers"
+        with BrokerPair({}, 3) as pair, pair.for_a_test(unmoved=unmoved):
             pair.divide(NamespaceName("public", "default"))
             yield pair
 
