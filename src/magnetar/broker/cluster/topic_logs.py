@@ -25,7 +25,7 @@ from magnetar.storage.metadata import paths
 class _Begun(NamedTuple):
     """What is done for a topic that comes, before it can be opened."""
 
-    ledger: asyncio.Task[LedgerWriter]
+    writer: asyncio.Task[LedgerWriter]
     found: asyncio.Task[FoundLog]
     """What the broker has stored of its log that has it still."""
 
@@ -82,7 +82,7 @@ class TopicLogs:
         finally:
             if self._begun.get(topic) is begun:
                 del self._begun[topic]
-                self._factory.abandon(begun.ledger)
+                self._factory.abandon(begun.writer)
 
     async def open(
         self,
@@ -97,7 +97,7 @@ class TopicLogs:
         ``writes``: something is going to be appended, at once.
         """
         coming = self._begun.pop(topic, None)  # Whoever opens the topic: somebody is to append.
-        begun = None if coming is None else coming.ledger
+        begun = None if coming is None else coming.writer
         if begun is None and writes:
             begun = self._begin(topic, policies)
         return await self._factory.open(
