@@ -316,14 +316,14 @@ def probe(brokers):
     return pause
 
 
-def answer_of(ask_once):
+def answer_of(ask_once, until=(503,)):
     """What a broker answers when it has a session with ZooKeeper again, which nobody tells."""
     deadline = time.monotonic() + 30
     while True:
         try:
             return ask_once()
         except HTTPError as error:
-            if error.code != 503 or time.monotonic() > deadline:
+            if error.code not in until or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
 
@@ -338,6 +338,16 @@ def owned_by(broker, topics):
 
     port = broker.web_url.rpartition(":")[2]
     return [each for each in topics if answer_of(partial(web_url_of, each)).endswith(f":{port}")]
+
+
+def given_to(broker, other, topic):
+    """Hand the bundle of a topic to a broker, by another one; it may not be in the list yet."""
+    path = topic.name.replace("://", "/")
+    with urlopen(f"{other.web_url}/lookup/v2/topic/{path}/bundle") as answer:
+        bundle = answer.read().decode()
+    name = broker.web_url.split("//")[1].replace("127.0.0.1", "localhost")
+    unload = f"namespaces/public/default/{bundle}/unload?destinationBroker={name}"
+    answer_of(partial(ask, other, "PUT", unload), until=(404, 503))
 
 
 def leader_of(brokers):
@@ -412,7 +422,9 @@ def test_nothing_answered_is_lost_and_order_is_kept(own_cluster, brokers, relays
     @contextmanager
     def witnessed(fault, victim, others):
         """A producer is pinned to what the victim serves, where the fault leaves it alive."""
-        served = owned_by(victim, load.topics)
+        if not (served := owned_by(victim, load.topics)):
+            given_to(victim, others[0], random.choice(load.topics))
+            served = owned_by(victim, load.topics)
         witness = Pinned(relays, victim, random.choice(served), len(pinned)) if served else None
         with fault(victim, others) as told:
             yield told
