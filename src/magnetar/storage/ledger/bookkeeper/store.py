@@ -130,7 +130,8 @@ class BookKeeperLedgerStore:
     async def _open(self, ledger_id: LedgerId) -> BookKeeperReader:
         writer = self._writers.pop(ledger_id, None)
         if writer is not None:
-            await writer.close("it was opened elsewhere")
+            with suppress(StorageError):  # It may have failed to, long ago: what is stored counts.
+                await writer.close("it was opened elsewhere")
         stored = await self._manager.read(ledger_id)
         metadata = stored.metadata
         if metadata.password != self._settings.password:

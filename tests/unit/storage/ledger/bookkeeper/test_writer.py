@@ -7,9 +7,9 @@ import pytest
 from support.clock import ManualClock
 from support.loop import until
 from support.simulated import SimulatedBookies
-from unit.storage.ledger.local.support import append, run
+from unit.storage.ledger.local.support import append, everything, run
 
-from magnetar.errors import LedgerFenced
+from magnetar.errors import LedgerFenced, MetadataLost
 from magnetar.storage.ledger.bookkeeper.settings import BookKeeperSettings
 
 SETTINGS = BookKeeperSettings()  # Each entry is at two bookies.
@@ -74,3 +74,21 @@ async def test_a_process_that_stood_still_gives_bookies_time_to_be_heard(appendi
     await clock.advance(SETTINGS.silent_s)
     assert "has not stored an entry" in caplog.text
     await until(lambda: counts.ensemble_changes == 1)
+
+
+async def test_a_ledger_whose_end_could_not_be_stored_is_opened_when_it_can(bookies):
+    store = await bookies.open(settings=SETTINGS)
+    metadata = store._namespaces_in
+    ledger = await store.create()
+    await append(ledger, *run("a", "b"))
+    put = metadata.put
+
+    async def away(path, *_, **__):
+        raise MetadataLost(f"nobody takes {path}")
+
+    metadata.put = away
+    with pytest.raises(MetadataLost):
+        await ledger.close()
+    metadata.put = put
+    reader = await store.open(ledger.ledger_id)
+    assert await everything(reader) == [b"a", b"b"]
