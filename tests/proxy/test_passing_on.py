@@ -4,6 +4,7 @@ import asyncio
 import json
 from urllib.request import urlopen
 
+import aiohttp
 import pulsar
 from cluster.conftest import handed_over_to_and_fro, two_brokers
 from proxy.conftest import proxy_before
@@ -80,3 +81,30 @@ async def test_http_is_passed_on():
         assert clusters == ["standalone"]
         metrics = (await asyncio.to_thread(ask, "/metrics")).decode()
         assert "pulsar_proxy_active_connections 0\n" in metrics
+
+
+async def test_a_request_without_a_body_has_none_of_a_type_that_no_broker_reads(topic):
+    """The library would say that it has one of application/octet-stream."""
+    path = f"/admin/v2/{topic.replace('://', '/')}"
+    async with (
+        two_brokers() as pair,
+        proxy_before(*pair.brokers) as proxy,
+        aiohttp.ClientSession() as http,
+    ):
+        for number in range(2):  # Of either broker, one of which asks the other.
+            url = f"{proxy.web_url}{path}-{number}"
+            async with http.put(url, skip_auto_headers=("Content-Type",)) as answer:
+                assert (answer.status, await answer.text()) == (204, "")
+
+
+async def test_what_has_no_body_keeps_its_type():
+    async with (
+        LocalBroker() as broker,
+        proxy_before(broker) as proxy,
+        aiohttp.ClientSession() as http,
+    ):
+        types = []
+        for url in (broker.web_url, proxy.web_url):
+            async with http.head(f"{url}/admin/v2/clusters") as answer:
+                types.append(answer.headers["Content-Type"])
+    assert types == ["application/json"] * 2

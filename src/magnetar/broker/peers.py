@@ -56,8 +56,7 @@ async def passed_on(
         for name, value in answer.headers.items()
         if name in _KEPT_HEADERS or name.startswith(_KEPT_BEGINNING)
     }
-    kind = answer.headers.get("Content-Type") if answer.body else None
-    return Reply(answer.status, answer.body, kind, kept)
+    return Reply(answer.status, answer.body, answer.headers.get("Content-Type"), kept)
 
 
 def requests_beside(*, timeout_s: float, answer_bytes: int) -> "HttpRequests":

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from golden.admin import behind_proxy
 from golden.admin.answers import differences, of_values_alone, translated
 from golden.admin.world import open_world
 
@@ -69,6 +70,8 @@ async def test_an_administrator_is_answered_as_recorded(written):
             if name in GROUPS[group].BEFORE:
                 await GROUPS[group].BEFORE[name](world)
             found = await found_in(world, exchange, written)
+            if found and world.behind_proxy and (group, name) in behind_proxy.DIFFERENCES:
+                found = []
             same[group] += not found
             same_fields += of_values_alone(found)
             listed = name in GROUPS[group].DIFFERENCES

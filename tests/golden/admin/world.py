@@ -33,6 +33,10 @@ class World:
         self._session = session
         self._edge = edge
 
+    @property
+    def behind_proxy(self):
+        return self._edge.broker is not None
+
     async def ask(self, method, path, body=None, **headers) -> Answer:
         """Send a request; ``body`` is JSON, or bytes as they are; a header None is left out."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()

@@ -90,7 +90,12 @@ class HttpRequests:
         for _ in range(self.redirects + 1):
             context = True if self.tls is None else self.tls.context()
             async with web.request(
-                method, URL(url, encoded=True), data=body, ssl=context, allow_redirects=False
+                method,
+                URL(url, encoded=True),
+                data=body,
+                ssl=context,
+                allow_redirects=False,
+                skip_auto_headers=("Content-Type",),  # What is sent is called what it was called.
             ) as answer:
                 found = HttpAnswer(
                     answer.status,
