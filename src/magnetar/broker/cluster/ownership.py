@@ -103,6 +103,7 @@ class Ownership:
         self._states: dict[Bundle, State] = {}  # Those that are not free.
         self._taken: dict[Bundle, tuple[Why, int]] = {}  # Of those that are owned: why, and when.
         self._changing: dict[Bundle, asyncio.Task[BrokerAddress | None]] = {}
+        self._left: dict[str, object] = {}  # Notes of hand-overs: the last one at each path.
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
         self._successors: Iterator[BrokerAddress] | None = None
         self._place: Place | None = None
@@ -364,33 +365,36 @@ class Ownership:
 
         Returns the version of the note.
         """
-        note, version = paths.transfer(bundle), None
+        note = paths.transfer(bundle)
+        left = self._left[note] = object()
         try:
-            version = await self._member.metadata.put(
+            return await self._member.metadata.put(
                 note, self._member.codec.encode_owner(to), ephemeral=True
             )
         finally:  # It may have been left, though nobody said so.
-            self._member.tasks.spawn(f"transfer {bundle}", self._reclaim(note, version))
-        return version
+            self._member.tasks.spawn(f"transfer {bundle}", self._reclaim(note, left))
 
-    async def _reclaim(self, note: str, version: int | None) -> None:
-        """Delete a note when its time is over: it would hold up its bundle for ever."""
+    async def _reclaim(self, note: str, left: object) -> None:
+        """Delete a note when its time is over: it would hold up its bundle for ever.
+
+        Another one may be there by then, of the same version: a record that is new has the first.
+        """
         metadata = self._member.metadata
         while True:
             await self._member.clock.sleep(TRANSFER_S_MAX)
             try:
-                if version is None:
-                    record = await metadata.get(note)
-                    if record is None or record.owner is not Owner.OURS:
-                        return
-                    version = record.version
-                await metadata.delete(note, expected_version=version)
-            except VersionMismatch:
-                return
+                record = await metadata.get(note)
+                if self._left.get(note) is not left:
+                    return
+                if record is not None and record.owner is Owner.OURS:
+                    with suppress(VersionMismatch):
+                        await metadata.delete(note, expected_version=record.version)
             except MagnetarError as error:
                 log.warning("bundle.note_left note=%s error=%s", note, error)
-            else:
-                return
+                continue
+            if self._left.get(note) is left:
+                del self._left[note]
+            return
 
     async def _end_transfer(self, bundle: Bundle) -> None:
         """Delete the note of a bundle that this broker has, whoever should have had it."""

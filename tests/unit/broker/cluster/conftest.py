@@ -16,12 +16,12 @@ from magnetar.tasks import Tasks
 class Owner:
     """A broker's session, and the bundles that it has."""
 
-    def __init__(self, tree, number):
+    def __init__(self, tree, number, clock=None):
         self.metadata = MemoryMetadataStore(tree)
         self.tasks = Tasks(f"broker {number}")
         self.address = BrokerAddress.of("localhost", 6650 + number, 8080 + number)
         self.member = Membership(
-            self.metadata, self.address, JsonCodec(), SystemClock(), self.tasks
+            self.metadata, self.address, JsonCodec(), clock or SystemClock(), self.tasks
         )
         self.ownership = Ownership(self.member)
 

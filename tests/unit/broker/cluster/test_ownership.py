@@ -2,7 +2,9 @@ import asyncio
 from itertools import product
 
 import pytest
+from support.clock import ManualClock
 from support.loop import until, until_idle
+from unit.broker.cluster.conftest import Owner
 
 from magnetar.broker.cluster import ownership as ownership_module
 from magnetar.broker.cluster.ownership import TRANSITIONS, Event, State
@@ -207,6 +209,42 @@ async def test_a_note_that_cannot_be_deleted_when_its_time_is_over_is_deleted_la
     await asyncio.wait_for(changed.wait(), 5)
     watch.cancel()
     assert refused
+    assert await there.ownership.handed_to(BUNDLE) is None
+
+
+@pytest.fixture
+async def timed(tree):
+    """Two brokers whose time a test moves on."""
+    clock = ManualClock()
+    brokers = [Owner(tree, number, clock) for number in range(2)]
+    yield clock, *brokers
+    for broker in brokers:
+        await broker.close()
+
+
+@pytest.mark.parametrize("first", ["here", "there"])
+async def test_a_note_has_its_own_time_whoever_left_another_one_before(timed, first):
+    clock, here, there = timed
+    if first == "there":
+        here, there = there, here
+    await owner_of(here)
+    await here.ownership.unload(BUNDLE, nothing, there.address)
+    await owner_of(there)
+    await there.ownership.unload(BUNDLE, nothing, here.address)
+    await owner_of(here)
+    await until_idle()
+    await clock.advance(6)
+    closed = asyncio.Event()
+    unloading = asyncio.ensure_future(
+        here.ownership.unload(BUNDLE, lambda _: closed.wait(), there.address)
+    )
+    await until_idle()
+    await clock.advance(5)  # The time of both notes of before is over.
+    assert await there.ownership.handed_to(BUNDLE) == there.address
+    closed.set()
+    await unloading
+    await clock.advance(6)
+    await until_idle()
     assert await there.ownership.handed_to(BUNDLE) is None
 
 
