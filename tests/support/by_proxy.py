@@ -28,12 +28,15 @@ from magnetar.testing.processes import BrokerProcess
 
 WANTED = "BY_PROXY"
 
+_UNWATCHED = "a proxy passes on no watches of topics, as Pulsar's: clients ask from time to time"
+_PATTERNS = "tests/client/test_patterns.py::test_"
 ALONE = {
     "tests/client/test_bad_keys.py": "its producer asks nobody where the topic is",
     "tests/compatibility/test_advertised_address.py": "clients connect where a broker says",
-    "tests/compatibility/test_topics_of_both_clients.py::test_our_pattern_finds": (
-        "a proxy passes on no watches of topics, as Pulsar's: clients ask again from time to time"
-    ),
+    "tests/compatibility/test_topics_of_both_clients.py::test_our_pattern_finds": _UNWATCHED,
+    f"{_PATTERNS}topics_that_appear_are_received_from_their_first_message_on[watched": _UNWATCHED,
+    f"{_PATTERNS}topics_that_vanish_are_forgotten_and_not_made_again[watched": _UNWATCHED,
+    f"{_PATTERNS}the_watch_is_made_anew_after_a_reconnection": _UNWATCHED,
 }
 """Beginnings of tests that are about clients that reach a broker themselves, each with why."""
 
