@@ -40,6 +40,9 @@ log = logging.getLogger(__name__)
 
 # The broker creates hardly any cyclic garbage, and many objects that live as long as it does.
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
+# ZooKeeper's client has a thread, which takes the interpreter several times for each request: a
+# loop that is busy would keep it for 5 ms each time.
+_CLUSTER_SWITCH_S: Final = 0.0005
 
 
 @click.command()
@@ -160,6 +163,8 @@ async def _serve(
     stop_on_signals(stop)
     if until_eof:
         threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
+    if config.metadata.in_cluster:
+        sys.setswitchinterval(_CLUSTER_SWITCH_S)
     async with running_broker(config, sibling=sibling) as broker:
         gc.collect()
         gc.freeze()
