@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash simulate sink bank spark-places two-brokers functions check format generate proto all clean
+.PHONY: help setup wheel wheels run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash simulate sink bank spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -19,6 +19,10 @@ $(READY): pyproject.toml setup.py setup.sh $(wildcard src/magnetar/inner/compile
 wheel: $(READY)  ## a wheel in dist, with the compiled inner loops
 	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
+
+wheels: $(READY) ## wheels in dist for Linux and macOS, x86-64 and arm64, made on this machine by Zig's C compiler
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[wheels]'
+	$(PY) generate/wheels.py $(ARGS)
 
 run: $(READY)    ## the main job: flights through a broker and a Spark pipeline, reconciled
 	$(PY) examples/quickstart $(ARGS)
