@@ -127,7 +127,6 @@ TESTED_ELSEWHERE = {
     "functions/worker/cluster.py": "tests/functions/test_several_workers.py, test_leader.py",
     "functions/worker/members.py": "tests/functions/test_several_workers.py",
     "functions/worker/records_topic.py": "tests/functions/test_leader.py",
-    "functions/worker/packages.py": "tests/functions/test_functions_api.py",
     "functions/worker/routes.py": "tests/functions/test_functions_api.py",
     "functions/worker/server.py": "tests/functions/test_functions_api.py",
     "functions/worker/trigger.py": "tests/functions/test_functions_api.py",

@@ -184,10 +184,11 @@ def told(ask: Callable[[], T]) -> T:
 
 
 def kill(lives: list[Worker], *, leader: bool) -> None:
-    """End the leader, or one of the others that has functions, as by its machine."""
+    """End the leader, or one of the others, as by its machine: one that has functions, if any."""
     leads = told(lambda: lives[0].leader)
     having = set(told(lives[0].assigned).values())
-    chosen = next(each for each in lives if each.id in having and (each.id == leads) is leader)
+    may_be = [each for each in lives if (each.id == leads) is leader]
+    chosen = max(may_be, key=lambda each: each.id in having)
     lives.remove(chosen)
     chosen.end()
     gone = wait_until(

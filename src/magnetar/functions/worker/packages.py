@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path, PurePath
 from typing import Final
 from urllib.parse import quote
+from uuid import uuid4
 
 from magnetar.client.client import Client
 from magnetar.errors import NotFound, NotReady, TopicNotFound
@@ -99,7 +100,8 @@ def _uploaded(path: str) -> str:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
+    """Two functions of one package may fetch it at once: each writes a file of its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished = path.with_name(f"{path.name}.{uuid4().hex}")
     unfinished.write_bytes(data)
     unfinished.replace(path)
