@@ -18,6 +18,9 @@ from magnetar.testing.processes import BrokerProcess
 WANTED = os.environ.get("BY_PROCESSES")
 
 ALONE = {
+    "tests/client/test_tls.py": (
+        "what ends TLS before them says that each has its own address: see tests/processes"
+    ),
     "tests/compatibility/test_advertised_address.py": "the broker is in the process of the test",
     "tests/compatibility/test_skipped_readers.py": "what the broker logs is looked for in the test",
     "tests/compatibility/test_traces.py": "what the broker traces is looked for in the test",
