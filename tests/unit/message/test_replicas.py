@@ -92,6 +92,12 @@ def test_the_loop_stops_at_what_is_not_plain(loops, data, start, stop):
 
 
 @both_builds
+def test_what_came_from_another_cluster_does_not_stop_the_loop(loops):
+    came = copied(entry(), entry(1)).data
+    assert loops.replicas(came, 0, *FIRST, b"east", b"west", b"") == (2, [], [], [])
+
+
+@both_builds
 def test_there_is_nothing_behind_the_last_entry(loops):
     with pytest.raises(ValueError, match="index"):
         loops.replicas([entry()], 2, *FIRST, b"west", b"east", b"")

@@ -29,10 +29,10 @@ static bool is_copy(const Reader *metadata) {
 static Way way_of(Reader metadata, const Copying *copying) {
     Reader version = {NULL, NULL};
     bool came = false, targeted = false, targets_it = false;
+    Reader rest = metadata;
     Field field;
-    if (is_copy(&metadata)) return NOT_PLAIN;
-    while (left(&metadata) > 0) {
-        if (!read_field(&metadata, &field)) return NOT_PLAIN;
+    while (left(&rest) > 0) {
+        if (!read_field(&rest, &field)) return NOT_PLAIN;
         switch (field.tag) {
         case 160: case 176: case 184: return NOT_PLAIN; /* A marker, or in a transaction. */
         case 0x2a: came = true; break;
@@ -45,6 +45,7 @@ static Way way_of(Reader metadata, const Copying *copying) {
         }
     }
     if (came || (targeted && !targets_it)) return STAYS;
+    if (is_copy(&metadata)) return NOT_PLAIN;
     return left(&version) > 0 && !same(&version, &copying->schema_version) ? NOT_PLAIN : GOES;
 }
 

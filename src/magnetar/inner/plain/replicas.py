@@ -30,7 +30,8 @@ def replicas(  # noqa: PLR0917 - the compiled ones have no others
     Left out is what came from another cluster, and what names others to go to. Returns where it
     stopped, at the first entry that is not plain or behind the last one; the indexes of what was
     copied; the copies; and their checksums. An entry is plain if it is no marker, in no
-    transaction, no copy itself, and names no other version of a schema than this one.
+    transaction, and names no other version of a schema than this one; one that would go must name
+    no place yet.
     """
     if not 0 <= start <= len(data):
         raise ValueError(f"no index of {len(data)} entries: {start}")
@@ -63,8 +64,6 @@ def replicas(  # noqa: PLR0917 - the compiled ones have no others
 def _goes(entry: bytes, end: int, there: bytes, schema_version: bytes) -> bool | None:
     """Whether an entry goes to a cluster; None where it is not plain."""
     targets, version, came = [], b"", False
-    if entry.find(SOURCE_POSITION, 4, end) >= 0:
-        return None
     try:
         for tag, _, content in fields(entry, 4, end):
             if tag in _GENERAL:
@@ -79,4 +78,6 @@ def _goes(entry: bytes, end: int, there: bytes, schema_version: bytes) -> bool |
         return None
     if came or (targets and there not in targets):
         return False
+    if entry.find(SOURCE_POSITION, 4, end) >= 0:
+        return None
     return None if version and version != schema_version else True
