@@ -78,6 +78,26 @@ def test_send_frames(ids, data, draw):
 )
 def test_copies_for_another_cluster(data, start, ledger_id, first_entry_id, version):
     same("replicas", data, start, ledger_id, first_entry_id, b"west", b"east", version)
+    copies = plain.replicas(data, start, ledger_id, first_entry_id, b"west", b"", version)[2]
+    same("source_places", copies + data)
+
+
+SOURCE_VALUES = st.from_regex(rb"[0-9]{1,20}:[0-9]{1,20}", fullmatch=True) | st.binary(max_size=8)
+SOURCE_PAIRS = st.builds(
+    lambda value, cut: b"\x0a\x1f__MSG_PROP_REPL_SOURCE_POSITION\x12"[cut:]
+    + bytes([len(value)])
+    + value,
+    SOURCE_VALUES,
+    st.sampled_from([0, 0, 0, 1, 2]),
+)
+METADATA = st.lists(mutated(SOURCE_PAIRS) | st.binary(max_size=6), max_size=4).map(b"".join)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.lists(st.tuples(METADATA, st.integers(-3, 3)), min_size=4), lists_of_bytes)
+def test_where_copies_were_published(pieces, others):
+    data = [max(len(each) + more, 0).to_bytes(4) + each for each, more in pieces]
+    same("source_places", data + others)
 
 
 @given(streams | damaged(), SIZES_MAX, st.data())

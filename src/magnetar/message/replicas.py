@@ -19,10 +19,6 @@ from .entry import checksum
 
 SOURCE_POSITION: Final = "__MSG_PROP_REPL_SOURCE_POSITION"
 
-_SOURCE: Final = re.compile(
-    rb"\x0a\x1f" + SOURCE_POSITION.encode() + rb"\x12[\x03-\x29](\d{1,20}):(\d{1,20})"
-).search
-
 _MARKER: Final = re.compile(rb"\xa0\x01[\x0a-\x0d]").search
 
 SchemaVersions = Callable[[bytes], bytes | None]
@@ -88,5 +84,5 @@ def copies(
 
 def source_of(entry: bytes) -> Position | None:
     """Where a copy was published; None for what is none."""
-    found = _SOURCE(entry, 4, 4 + int.from_bytes(entry[:4]))
-    return None if found is None else Position(int(found[1]), int(found[2]))
+    [found] = inner.source_places([entry])
+    return None if found is None else Position(*found)

@@ -1,16 +1,15 @@
 """A run of sends: what one producer sent in one read of its socket, as parallel lists. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final, Self, TypeVar
 
-from magnetar.model.position import Position
+from magnetar import inner
 
 from . import metadata
 from .entry import checksum
 from .entry_traits import EntryTraits, traits_of
-from .replicas import source_of
 
 T = TypeVar("T")
 
@@ -45,7 +44,7 @@ class SendRun:
     transaction: tuple[int, int] | None = None
     """The most and the least significant bits of the id of the one that all sends are part of."""
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
-    _sources: list[Position | None] | None = field(
+    _sources: list[tuple[int, int] | None] | None = field(
         default=None, init=False, repr=False, compare=False
     )
 
@@ -94,24 +93,28 @@ class SendRun:
         return self._traits
 
     @property
-    def sources(self) -> list[Position | None]:
-        """The place of each entry in the cluster that it was copied from; they are looked at once.
+    def sources(self) -> list[tuple[int, int] | None]:
+        """Ledger and entry id of each entry where it was copied from; they are looked at once.
 
         None for what is no copy.
         """
         if self._sources is None:
-            self._sources = list(map(source_of, self.data))
+            self._sources = inner.source_places(self.data)
         return self._sources
 
     def named_by_sources(self) -> "SendRun":
         """The run with these places in place of sequence ids, for receipts."""
-        named = self.part(0, len(self))
-        for index, source in enumerate(self.sources):
-            if source is not None:
-                named.sequences[index], named.highest[index] = source
-            elif (seen := self.traits.unusual.get(index)) is not None and seen.is_marker:
-                named.highest[index] = OF_A_MARKER
-        return named
+        sources = self.sources
+        sequences, highest = self.sequences.copy(), self.highest.copy()
+        if sources and None not in sources:
+            sequences, highest = map(list, zip(*sources, strict=True))  # type: ignore[arg-type]
+        else:
+            for index, source in enumerate(sources):
+                if source is not None:
+                    sequences[index], highest[index] = source
+                elif (seen := self.traits.unusual.get(index)) is not None and seen.is_marker:
+                    highest[index] = OF_A_MARKER
+        return replace(self, sequences=sequences, highest=highest)
 
     def naming_its_transaction(self) -> Self:
         """The run with metadata that names the transaction of the commands where it names none.

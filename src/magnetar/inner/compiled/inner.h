@@ -296,6 +296,7 @@ PyObject *inner_cut_rows(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_pack_rows(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_replicas(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_send_frames(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_source_places(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_share_rows(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

@@ -34,6 +34,7 @@ static PyMethodDef functions[] = {
     LOOP(share_rows),
     LOOP(send_frames),
     LOOP(replicas),
+    LOOP(source_places),
     {NULL, NULL, 0, NULL},
 };
 

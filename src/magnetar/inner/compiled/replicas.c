@@ -1,4 +1,4 @@
-/* Copies of entries for another cluster: plain/replicas.py says what they are. */
+/* Copies of entries for another cluster, and where such were copied from: plain/replicas.py. */
 #include "inner.h"
 
 static const char SOURCE_POSITION[] = "__MSG_PROP_REPL_SOURCE_POSITION";
@@ -118,5 +118,59 @@ PyObject *inner_replicas(PyObject *module, PyObject *const *arguments, Py_ssize_
     }
     if (ok) return Py_BuildValue("(nNNN)", index, lists[0], lists[1], lists[2]);
     for (int i = 0; i < 3; i++) Py_XDECREF(lists[i]);
+    return NULL;
+}
+
+#define DIGITS_MAX 19
+
+/* What a property is before the size of its value. */
+static bool read_key(Reader *pair) {
+    return read_tag(pair, 0x0a) && read_tag(pair, (uint8_t)KEY_SIZE) &&
+           read_literal(pair, SOURCE_POSITION, KEY_SIZE) && read_tag(pair, 0x12);
+}
+
+static bool read_digits(Reader *text, uint64_t *number) {
+    unsigned digits = 0;
+    for (*number = 0; left(text) > 0 && *text->at >= '0' && *text->at <= '9'; digits++, text->at++) {
+        if (digits == DIGITS_MAX) return false;
+        *number = *number * 10 + (uint64_t)(*text->at - '0'); /* Of 19 digits: it has room. */
+    }
+    return digits > 0 && *number <= INT64_MAX;
+}
+
+static bool read_place(Reader pair, uint64_t *ledger, uint64_t *entry) {
+    uint8_t size;
+    Reader text;
+    return read_key(&pair) && read_byte(&pair, &size) && read_part(&pair, size, &text) &&
+           read_digits(&text, ledger) && read_tag(&text, ':') && read_digits(&text, entry) &&
+           left(&text) == 0;
+}
+
+static PyObject *source_place(Reader whole) {
+    uint64_t ledger, entry;
+    uint32_t size;
+    Reader metadata;
+    if (!read_u32(&whole, &size)) return Py_NewRef(Py_None);
+    if (!read_part(&whole, size, &metadata)) metadata = whole;
+    while (left(&metadata) > KEY_SIZE &&
+           (metadata.at = memchr(metadata.at, 0x0a, left(&metadata))) != NULL) {
+        if (read_place(metadata, &ledger, &entry))
+            return Py_BuildValue("(KK)", (unsigned long long)ledger, (unsigned long long)entry);
+        metadata.at++;
+    }
+    return Py_NewRef(Py_None);
+}
+
+PyObject *inner_source_places(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
+    Py_ssize_t entries;
+    Reader entry;
+    if (!argument_count("source_places", given, 1) || !argument_list(arguments[0], &entries))
+        return NULL;
+    PyObject *places = PyList_New(entries);
+    bool ok = places != NULL;
+    for (Py_ssize_t i = 0; ok && i < entries; i++)
+        ok = item_bytes(arguments[0], i, &entry) && put(places, i, source_place(entry));
+    if (ok) return places;
+    Py_XDECREF(places);
     return NULL;
 }

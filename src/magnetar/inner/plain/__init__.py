@@ -11,7 +11,7 @@ from .messages import message_frames
 from .receipt_runs import cut_receipts
 from .receipts import send_receipts
 from .records import cut_records, encode_block
-from .replicas import replicas
+from .replicas import replicas, source_places
 from .rows import cut_rows, pack_rows, share_rows
 from .send_frames import send_frames
 from .sends import cut_sends
@@ -38,6 +38,7 @@ __all__ = [
     "send_frames",
     "send_receipts",
     "share_rows",
+    "source_places",
     "unpack",
     "unpack_as",
     "write_fields",

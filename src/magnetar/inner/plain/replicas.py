@@ -4,12 +4,19 @@ What a copy has more than the entry stands behind the rest of its metadata: the 
 published in, and its position there as a property.
 """
 
+import re
+from typing import Final
+
 from magnetar.model.varint import varint
 
 from .checksum import checksum
 from .fields import UnusualForm, fields
 
 SOURCE_POSITION = b"__MSG_PROP_REPL_SOURCE_POSITION"
+
+_SOURCE: Final = b"\x0a%c%b\x12" % (len(SOURCE_POSITION), SOURCE_POSITION)
+_PLACE: Final = re.compile(rb"([0-9]{1,19}):([0-9]{1,19})").fullmatch
+_NUMBER_MAX: Final = 2**63 - 1
 
 _REPLICATED_FROM, _REPLICATE_TO, _SCHEMA_VERSION = 0x2A, 0x3A, 130
 # Marker type, both halves of a transaction's id.
@@ -81,3 +88,26 @@ def _goes(entry: bytes, end: int, there: bytes, schema_version: bytes) -> bool |
     if entry.find(SOURCE_POSITION, 4, end) >= 0:
         return None
     return None if version and version != schema_version else True
+
+
+def source_places(data: list[bytes]) -> list[tuple[int, int] | None]:
+    """Ledger and entry id that each entry has where it was copied from; None for what is no copy.
+
+    That is the first property of that name that has two numbers as they are written in Java.
+    """
+    return list(map(_source_place, data))
+
+
+def _source_place(entry: bytes) -> tuple[int, int] | None:
+    end = min(4 + int.from_bytes(entry[:4]), len(entry))
+    at = entry.find(_SOURCE, 4, end)
+    while at >= 0:
+        start = at + len(_SOURCE) + 1
+        if start <= end and start + entry[start - 1] <= end:
+            found = _PLACE(entry[start : start + entry[start - 1]])
+            if found is not None:
+                ledger_id, entry_id = int(found[1]), int(found[2])
+                if max(ledger_id, entry_id) <= _NUMBER_MAX:
+                    return ledger_id, entry_id
+        at = entry.find(_SOURCE, at + 1, end)
+    return None

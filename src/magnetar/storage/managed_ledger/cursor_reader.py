@@ -63,6 +63,12 @@ class CursorReader:
         last = log.layout.last if log.visible_to is None else log.last_visible
         return self.read_position <= last
 
+    def has_together(self, count: int) -> bool:
+        """Whether so many entries are in one ledger from ``read_position`` on, or in several."""
+        log, position = self._log, self.read_position
+        last = log.layout.last if log.visible_to is None else log.last_visible
+        return last.ledger_id > position.ledger_id or last.entry_id - position.entry_id + 1 >= count
+
     @property
     def has_hidden(self) -> bool:
         """Whether what comes next is stored, and must not be seen yet."""

@@ -6,7 +6,8 @@ place that was taken from it was sent before.
 
 from collections.abc import Mapping, Sequence
 
-from magnetar.model.position import Position
+Place = tuple[int, int]
+"""Ledger and entry id in the cluster that sends."""
 
 _LEDGER, _ENTRY = "_LID", "_EID"
 
@@ -20,10 +21,10 @@ class SourcePositions:
     __slots__ = ("_stored", "_taken")
 
     def __init__(self) -> None:
-        self._taken: dict[str, Position] = {}
-        self._stored: dict[str, Position] = {}
+        self._taken: dict[str, Place] = {}
+        self._stored: dict[str, Place] = {}
 
-    def duplicates(self, name: str, sources: Sequence[Position | None]) -> Mapping[int, bool]:
+    def duplicates(self, name: str, sources: Sequence[Place | None]) -> Mapping[int, bool]:
         """Take a run; return the indexes of the sends in it that were taken before."""
         last, found = self._taken.get(name), {}
         for index, source in enumerate(sources):
@@ -37,14 +38,14 @@ class SourcePositions:
             self._taken[name] = last
         return found
 
-    def stored(self, name: str, sources: Sequence[Position | None]) -> None:
+    def stored(self, name: str, sources: Sequence[Place | None]) -> None:
         """A run that was taken is durable."""
         for source in reversed(sources):
             if source is not None:
                 self.found(name, source)
                 return
 
-    def found(self, name: str, source: Position) -> None:
+    def found(self, name: str, source: Place) -> None:
         """One that is stored, wherever that was learned."""
         for known in (self._stored, self._taken):
             last = known.get(name)
@@ -65,5 +66,6 @@ class SourcePositions:
         for key in [key for key in snapshot if key.endswith(_LEDGER)]:
             name = key.removesuffix(_LEDGER)
             if name + _ENTRY in rest and "-->" in name:
-                self.found(name, Position(int(rest.pop(key)), int(rest.pop(name + _ENTRY))))
+                place = int(rest.pop(key)), int(rest.pop(name + _ENTRY))
+                self.found(name, place)
         return rest
