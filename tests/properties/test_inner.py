@@ -84,9 +84,9 @@ def test_copies_for_another_cluster(data, start, ledger_id, first_entry_id, vers
 
 SOURCE_VALUES = st.from_regex(rb"[0-9]{1,20}:[0-9]{1,20}", fullmatch=True) | st.binary(max_size=8)
 SOURCE_PAIRS = st.builds(
-    lambda value, cut: b"\x0a\x1f__MSG_PROP_REPL_SOURCE_POSITION\x12"[cut:]
-    + bytes([len(value)])
-    + value,
+    lambda value, cut: (
+        b"\x0a\x1f__MSG_PROP_REPL_SOURCE_POSITION\x12"[cut:] + bytes([len(value)]) + value
+    ),
     SOURCE_VALUES,
     st.sampled_from([0, 0, 0, 1, 2]),
 )

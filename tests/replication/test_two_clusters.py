@@ -8,6 +8,7 @@ from support.loop import pass_time, until
 from support.regions import regions
 
 from magnetar import CompressionType, InitialPosition, OutgoingMessage
+from magnetar.broker.replicated_topics import INTERVAL_S
 from magnetar.errors import ConnectionLost, MagnetarError, Refused
 from magnetar.message import metadata
 from magnetar.model.names import TopicName
@@ -153,6 +154,17 @@ async def test_what_was_not_sent_when_a_broker_ended_goes_without_a_client(tmp_p
         await west.up()
         await caught_up(west, east)
         assert await received(east, 200) == [b"%d" % number for number in range(200)]
+
+
+async def test_a_topic_that_was_closed_is_opened_again_without_a_client():
+    async with regions("west", "east") as (west, east):
+        await published(west)
+        await caught_up(west, east)
+        await pass_time(INTERVAL_S)  # A round finds it open.
+        registry, topic = west.local.broker.registry, TopicName.parse(TOPIC)
+        await registry.unload(topic)
+        await pass_time(INTERVAL_S)
+        await until(lambda: topic in registry.loaded)
 
 
 async def test_nothing_is_doubled_where_connections_are_cut():

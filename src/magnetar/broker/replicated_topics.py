@@ -1,8 +1,9 @@
 """Opens topics that have something to send to other clusters, although no client asks for them.
 
 A topic's replicators run while it is open. So what was published before a broker ended, or lost a
-bundle, would wait for the next client: each round opens the topics of replicated namespaces that
-this broker serves, or that none does, once for as long as it serves them.
+bundle, or closed a topic because a write failed, would wait for the next client: each round opens
+the topics of replicated namespaces that this broker serves, or that none does, but for those that
+it unloaded since they were idle: these have nothing to send.
 """
 
 import logging
@@ -41,7 +42,6 @@ class ReplicatedTopics:
         self._policies = policies
         self._clusters = clusters
         self._clock = clock
-        self._opened: set[TopicName] = set()  # And served here ever since.
 
     async def run(self) -> None:
         """Go over them for ever."""
@@ -54,19 +54,18 @@ class ReplicatedTopics:
 
     async def open_all(self) -> None:
         """One round. Raises what the metadata store raises."""
-        found: set[TopicName] = set()
+        count = 0
         if set(await self._resources.clusters()) <= {self._clusters.here}:
             return
         for tenant in await self._resources.tenants():
             for number, namespace in enumerate(await self._resources.namespaces(tenant)):
                 for topic in await self._replicated(namespace):
-                    found.add(topic)
                     await self._open(topic)
-                    if len(found) % PER_TURN == 0:
+                    count += 1
+                    if count % PER_TURN == 0:
                         await self._clock.sleep(0)
                 if number % PER_TURN == 0:
                     await self._clock.sleep(0)
-        self._opened &= found
 
     async def _replicated(self, namespace: NamespaceName) -> list[TopicName]:
         of_namespace = (await self._policies.combined(namespace)).policies
@@ -81,9 +80,7 @@ class ReplicatedTopics:
         return [each for each in topics if each.partitioned_name in own or each in own]
 
     async def _open(self, topic: TopicName) -> None:
-        if not self._registry.ownership.owns(await self._resources.bundle(topic)):
-            self._opened.discard(topic)
-        if topic in self._opened:
+        if topic in self._registry.loaded or topic in self._registry.resting:
             return
         try:
             await self._registry.look_at(topic)
@@ -91,5 +88,3 @@ class ReplicatedTopics:
             return
         except MagnetarError as error:
             log.warning("replication.topic_not_opened topic=%s error=%s", topic, error)
-            return
-        self._opened.add(topic)

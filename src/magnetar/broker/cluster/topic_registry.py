@@ -94,6 +94,7 @@ class TopicRegistry:
         ``open_records`` opens the record logs of transactions, by name and cursor.
         """
         self.loaded: dict[TopicName, Topic] = {}
+        self.resting: set[TopicName] = set()  # Unloaded since they were idle, and served here.
         self.loads = OperationCounts()
         self.ownership = ownership
         self.served_along: ServedAlong | None = None
@@ -240,6 +241,7 @@ class TopicRegistry:
             return
         if topic.idle and topic.used_at == used_at and self.loaded.get(topic.name) is topic:
             log.info("topic.unloaded topic=%s idle_s=%d", topic.name, now - used_at)
+            self.resting.add(topic.name)
             await asyncio.shield(self._close(topic, topic.close()))
 
     async def delete_if_unused(self, topic: Topic) -> None:
@@ -350,6 +352,7 @@ class TopicRegistry:
 
     async def _close_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
         """Close the topics of a bundle that is owned no more, those too that are being opened."""
+        self.resting = {name for name in self.resting if not bundle.holds(name)}
         if self.served_along is not None:
             await self.served_along.close_bundle(bundle)
         opening = [task for name, task in self._opening.items() if bundle.holds(name)]
@@ -408,6 +411,7 @@ class TopicRegistry:
         assert name not in self.loaded, f"{name} is opened by one task at a time"
         self.loaded[name] = topic
         self._bundles[name] = bundle
+        self.resting.discard(name)
 
     async def _open(self, name: TopicName, how: _How) -> Topic | MagnetarError:
         """Return errors to the caller of ``get``; log those of the storage as well."""

@@ -214,6 +214,9 @@ async def test_an_idle_non_persistent_topic_is_unloaded(opened):
     topic.used_at -= TopicSettings().unload_idle_after_s
     await opened.registry.unload_if_idle(topic)
     assert PASSING not in opened.registry.loaded
+    assert opened.registry.resting == {PASSING}
+    await opened.registry.get(PASSING, create=True)
+    assert not opened.registry.resting
 
 
 @pytest.mark.parametrize(
