@@ -107,7 +107,7 @@ class SendRun:
         sources = self.sources
         sequences, highest = self.sequences.copy(), self.highest.copy()
         if sources and None not in sources:
-            sequences, highest = map(list, zip(*sources, strict=True))  # type: ignore[arg-type]
+            sequences, highest = map(list, zip(*sources, strict=True))
         else:
             for index, source in enumerate(sources):
                 if source is not None:
