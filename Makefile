@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel wheels run docs test test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash simulate sink bank spark-places two-brokers functions check format generate proto all clean
+.PHONY: help setup wheel wheels run docs test test-long test-fast test-pulsar pulsar-admin other-clients cluster-jars test-cluster cluster scenarios crash simulate sink bank spark-places two-brokers functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,8 +31,11 @@ docs: $(READY)   ## the documents as a site in build/site, with a reference; no 
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 	@echo build/site/index.html
 
-test: $(READY)   ## all tests, in two processes a core; ARGS="-n 0 tests/..." runs some in one
-	$(PY) -m pytest -n auto $(ARGS)
+test: $(READY)   ## the tests, in two processes a core; ARGS="-n 0 tests/..." runs some in one
+	$(PY) -m pytest -n auto $(if $(findstring tests/,$(ARGS)),,-m "not long") $(ARGS)
+
+test-long: $(READY)  ## what `make test` leaves out: tests that take long, and go further into the same
+	$(PY) -m pytest -n auto -m long $(ARGS)
 
 test-fast: $(READY)  ## under a minute: unit, contract, scenarios, architecture, without the slow ones
 	EXAMPLES=20 $(PY) -m pytest -n auto -m "not slow" tests/unit tests/contract tests/scenarios tests/architecture $(ARGS)

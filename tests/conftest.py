@@ -38,6 +38,7 @@ settings.load_profile("magnetar")
 
 pytest_plugins = [
     "magnetar.testing.plugin",
+    "support.long",
     "support.workers",
     "support.clusters",
     "support.by_proxy",

@@ -108,7 +108,7 @@ def test_make_and_ci_run_what_is_in_the_checkout(checkout, run):
     ready.touch()
     words = "ARGS=-k 'one or two'"
     assert run("make", "-C", checkout, "run") == [f"{checkout}: python [examples/quickstart]"]
-    tests = [f"{checkout}: python [-m] [pytest] [-n] [auto] [-k] [one or two]"]
+    tests = [f"{checkout}: python [-m] [pytest] [-n] [auto] [-m] [not long] [-k] [one or two]"]
     assert run("make", "-C", checkout, "test", words) == tests
     started = run(checkout / ".ci" / "run", CHROMIUM="no")
     assert [line.removeprefix(f"{checkout}: ").split()[0] for line in started] == [
@@ -119,6 +119,7 @@ def test_make_and_ci_run_what_is_in_the_checkout(checkout, run):
         "lint-imports",
         "python",  # generate/blocking.py
         "python",  # generate/options.py
-        "python",  # All tests, and some once more with the plain inner loops.
+        "python",  # The tests, those that take long, and some with the plain inner loops.
+        "python",
         "python",
     ]

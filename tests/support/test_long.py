@@ -1,0 +1,12 @@
+from pathlib import Path
+
+import pytest
+
+from .long import LONG
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_what_takes_long_is_there(name):
+    assert (ROOT / name).is_file()
