@@ -348,6 +348,8 @@ class Ownership:
         close: Callable[[Bundle], Awaitable[None]],
         to: BrokerAddress | None,
     ) -> None:
+        if not self.owns(bundle):
+            return  # It was lost meanwhile.
         self._on(bundle, Event.UNLOAD)
         try:
             if to is not None:

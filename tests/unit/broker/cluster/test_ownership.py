@@ -170,6 +170,17 @@ async def test_a_bundle_lost_while_it_is_unloaded_is_free_in_the_end(brokers):
     assert await owner_of(here) == there.address.service_url
 
 
+async def test_a_bundle_lost_just_before_it_is_unloaded_is_given_up_once(brokers):
+    here, there = brokers
+    await owner_of(here)
+    unloading = asyncio.ensure_future(here.ownership.unload(BUNDLE, nothing))
+    await asyncio.sleep(0)  # It is asked for, and has not begun.
+    here.metadata.expire()
+    await unloading
+    assert await owner_of(there) == there.address.service_url
+    assert await owner_of(here) == there.address.service_url
+
+
 async def test_a_lease_that_is_deleted_by_hand_is_lost(brokers):
     here, there = brokers
     await owner_of(here)
