@@ -33,8 +33,8 @@ def planted(function):
 def early_ownership():
     """A lease that another broker holds is taken as if it were free."""
 
-    async def take(self, path):
-        holder = await right(self, path)
+    async def take(self, path, *, free=False):
+        holder = await right(self, path, free=free)
         if holder != self._value:
             self.held.add(path)
         return self._value
