@@ -100,13 +100,21 @@ def _in_order(history, plan, subscribing, deliveries, label):
 
 
 def _not_again(history, subscribing, deliveries, label):
-    """What was acknowledged is not delivered to who came later.
+    """What was acknowledged is not delivered to who came later, where it must have been saved."""
+    ended = acknowledged_whole(history, subscribing)
+    troubles = history.troubles()
+    for each in deliveries:
+        at = ended.get(each.entry, float("inf"))
+        if each.since > at and _is_saved(troubles, at, each.since):
+            history.find(
+                f"{each.number} came to {each.consumer}, and had been acknowledged: {label}"
+            )
 
-    A cursor is saved so often a second as is set, and before it is handed over: who dies first, or
-    cannot save it, takes along what was acknowledged since.
-    """
+
+def acknowledged_whole(history, subscribing):
+    """When all messages of an entry were acknowledged, as somebody had it at one time."""
     acknowledged = history.acknowledged[subscribing.topic, subscribing.name]
-    ended = {
+    return {
         entry: min(whole)
         for entry, turns in acknowledged.items()
         if (
@@ -117,16 +125,27 @@ def _not_again(history, subscribing, deliveries, label):
             ]
         )
     }
-    troubles = history.troubles()
-    for each in deliveries:
-        at = ended.get(each.entry, float("inf"))
-        if each.since > at and not any(
-            begin < min(each.since, at + SAVED_S) and at < end + SETTLED_S
-            for begin, end in troubles
-        ):
-            history.find(
-                f"{each.number} came to {each.consumer}, and had been acknowledged: {label}"
-            )
+
+
+def _is_saved(troubles, at, now):
+    """Whether what was acknowledged is kept in any case.
+
+    A cursor is saved so often a second as is set, and before it is handed over: who dies first, or
+    cannot save it, takes along what was acknowledged since.
+    """
+    return not any(
+        begin < min(now, at + SAVED_S) and at < end + SETTLED_S for begin, end in troubles
+    )
+
+
+def saved(history, subscribing):
+    """The entries that are acknowledged, and will be in any case."""
+    troubles, now = history.troubles(), history.now
+    return {
+        entry
+        for entry, at in acknowledged_whole(history, subscribing).items()
+        if _is_saved(troubles, at, now)
+    }
 
 
 def _not_skipped(history, subscribing, deliveries, letters, label):

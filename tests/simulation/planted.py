@@ -15,6 +15,7 @@ from magnetar.storage.ledger.bookkeeper.bookie import Bookie
 from magnetar.storage.ledger.bookkeeper.wire import Flag
 from magnetar.storage.ledger.bookkeeper.writer import BookKeeperWriter
 from magnetar.storage.ledger.store import LedgerOptions
+from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.log_trimmer import LogTrimmer
 from magnetar.storage.managed_ledger.position_ledger import PositionLedger
 from magnetar.storage.managed_ledger.settings import ledger_metadata
@@ -164,6 +165,18 @@ def trimmed_by_the_fastest_cursor():
 def key_moved_while_pending():
     """A key goes to another consumer before all of it is acknowledged that the first one has."""
     with patch.object(DrainingSlots, "refuse", lambda *_: False):
+        yield
+
+
+@planted
+def backlog_counts_what_is_acknowledged():
+    """What is acknowledged behind something that is not counts as if it were not, either."""
+
+    def backlog(self):
+        layout = self._log.layout
+        return layout.entries_between(self.acks.mark, layout.last)
+
+    with patch.object(Cursor, "backlog", property(backlog)):
         yield
 
 

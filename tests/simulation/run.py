@@ -39,6 +39,7 @@ from simulation.regions import RegionsPlan, carry_out, draw_regions, made
 from simulation.regions_planted import PLANTED_IN_REPLICATION
 from simulation.replay import FOUND
 from simulation.shrink import shrink
+from simulation.stats import check_backlogs, check_logs, check_nothing_left
 from simulation.workload import CLIENT, Consumers, Publisher, Seeker
 
 from magnetar.model.names import TopicName
@@ -139,12 +140,17 @@ async def _whole(cluster, plan, history):
     await cluster.sleep(plan.ended_s)
     for each in [*consumers, *seekers]:
         each.stop()
+    await cluster.sleep(5.0)
+    check_logs(history, plan)
+    check_backlogs(history, plan)
     process, client = cluster.new_client("reader", **CLIENT)
     read = process.run(_read_all(client, plan, history, process))
     if not await cluster.until(read.done, READ_S):
         history.find(f"not all could be read in {READ_S:g} s")
         return
     stored, letters, compacted = read.result()
+    check_logs(history, plan)
+    check_nothing_left(history, plan)
     check_deliveries(history, plan, letters)
     check_stored(history, plan, stored)
     check_seeking(history, seekers, stored)

@@ -22,11 +22,11 @@ HEAD_SIZE = 36  # Of an entry, with a digest of CRC32C.
 def markers(cluster):
     """How often each transaction has ended in each log: those that end it, by log and its id."""
     found = defaultdict(list)
-    for log, ledgers in _logs(cluster).items():
+    for log, ledgers in logs_of(cluster).items():
         if "__transaction_" in log:
             continue  # It has records.
         for ledger_id, last in ledgers:
-            for entry_id, stored in _entries(cluster, ledger_id).items():
+            for entry_id, stored in entries_in(cluster, ledger_id).items():
                 if last is not None and entry_id > last:
                     continue
                 seen = peek(message_of(stored[HEAD_SIZE:]))
@@ -37,7 +37,7 @@ def markers(cluster):
 
 def topics_of(cluster):
     """The topics that are stored, but for those of brokers."""
-    return [each for each in _logs(cluster) if not each.startswith("__")]
+    return [each for each in logs_of(cluster) if not each.startswith("__")]
 
 
 def cluster_named_in(cluster):
@@ -45,8 +45,8 @@ def cluster_named_in(cluster):
     names = "|".join(each.name for each in cluster.regions)
     published_in = re.compile(rf"({names})-producer-\d+:\d+\|".encode())
     for topic in topics_of(cluster):
-        for ledger_id, _ in _logs(cluster)[topic]:
-            for entry_id, stored in _entries(cluster, ledger_id).items():
+        for ledger_id, _ in logs_of(cluster)[topic]:
+            for entry_id, stored in entries_in(cluster, ledger_id).items():
                 entry = message_of(stored[HEAD_SIZE:])
                 published = published_in.search(entry)
                 if published is not None:
@@ -61,7 +61,7 @@ def lacks_position(cluster, operation):
     if depth != 1 or not operation.value or not path.startswith(f"{paths.MANAGED_LEDGERS}/"):
         return False
     kept_in = PulsarCodec().decode_cursor(operation.value, source=path).kept_in
-    return kept_in is not None and not _entries(cluster, kept_in)
+    return kept_in is not None and not entries_in(cluster, kept_in)
 
 
 def left_behind(cluster, since_ms):
@@ -85,20 +85,26 @@ def left_behind(cluster, since_ms):
     )
 
 
-def _logs(cluster):
+def logs_of(cluster):
     """The ledgers of each log, with the last entry of each that has ended."""
-    found = {}
-    for path, node in cluster.ensemble.znodes.nodes.items():
-        if path.startswith(LOGS) and path.count("/") == LOGS.count("/"):
-            record = PulsarCodec().decode_ledger_list(node.value, source=path)
-            ledgers = [(each.ledger_id, each.last_entry_id) for each in record.ledgers]
-            if record.open_id is not None:
-                ledgers.append((record.open_id, None))
-            found[path.removeprefix(LOGS)] = ledgers
-    return found
+    return {
+        log: [(each.ledger_id, each.last_entry_id) for each in record.ledgers]
+        + ([] if record.open_id is None else [(record.open_id, None)])
+        for log, record in records_of(cluster).items()
+    }
 
 
-def _entries(cluster, ledger_id):
+def records_of(cluster):
+    """What is recorded of each log."""
+    return {
+        path.removeprefix(LOGS): PulsarCodec().decode_ledger_list(node.value, source=path)
+        for path, node in cluster.ensemble.znodes.nodes.items()
+        if path.startswith(LOGS) and path.count("/") == LOGS.count("/")
+    }
+
+
+def entries_in(cluster, ledger_id):
+    """What bookies have of a ledger."""
     found = {}
     for bookie in cluster.bookies:
         ledger = bookie.disk.synced.get(ledger_id)
