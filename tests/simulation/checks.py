@@ -22,6 +22,10 @@ SETTLED_S = 15.0
 """So long after something went wrong all is as before."""
 
 
+DAMAGED = ("storage.damaged", "storage.footer_damaged", "metadata.damaged")
+"""So it begins when a broker says that what was answered is not as it was written."""
+
+
 class Defects(logging.Handler):
     """What the product itself says is a defect: errors with a traceback that is not ours."""
 
@@ -31,6 +35,11 @@ class Defects(logging.Handler):
 
     def emit(self, record):
         error = record.exc_info[1] if record.exc_info else None
+        process = process_of(copy_context())
+        if process is not None and not process.alive:
+            return  # It died in the middle of something.
+        if record.getMessage().startswith(DAMAGED) and not self._history.damaged:
+            self._history.find(record.getMessage())
         if error is not None and not isinstance(error, MagnetarError):
             self._history.find(f"{record.getMessage()}: {error!r}")
             self._history.cluster.story += traceback.format_exception(error)
@@ -266,7 +275,7 @@ def check_cursors(history):
     history.cluster.ensemble.written = written
 
 
-STANDING = ("kazoo", "broker:", "transactions:adopt")
+STANDING = ("kazoo", "broker:", "transactions:adopt", "ledgers:")
 """How the tasks begin that a broker has which nobody uses."""
 WAITING = ":abandoned"
 """How those end that wait a minute for a reader that may come back."""

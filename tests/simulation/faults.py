@@ -8,8 +8,6 @@ from magnetar.model.bundles import halved
 from magnetar.model.names import NamespaceName
 from magnetar.model.policy_values import DispatchRate, PersistencePolicies, PublishRate
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.storage.codec.pulsar_codec import PulsarCodec
-from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 from magnetar.testing.simulation.cluster import BROKER_PORT
 from magnetar.testing.simulation.processes import Process
 
@@ -32,10 +30,8 @@ POLICIES = (
 async def operate(cluster, work):
     """Do ``work`` with the records of a cluster, if they can be reached."""
     with suppress(MagnetarError):
-        metadata = await ZooKeeperMetadataStore.open(
-            ZooKeeperSettings(servers=cluster.zookeeper_address)
-        )
-        resources = Resources(metadata, cluster.name or "standalone", codec=PulsarCodec())
+        metadata = await cluster.open_metadata()
+        resources = Resources(metadata, cluster.name or "standalone", codec=cluster.codec)
         try:
             await work(resources)
         finally:
@@ -318,17 +314,18 @@ class Faults:
         bundles = sorted(registry.by_bundle(), key=str)
         bundle = bundles[fault.number % len(bundles)]
         boundaries = list(halved(bundle))
-        cluster = self._cluster
-        cluster.note(server.name, f"splits {bundle}")
+        self._cluster.note(server.name, f"splits {bundle}")
+        resources = registry._resources  # In the session of the broker, as its admin API does.
 
-        async def split(resources):
-            await registry.split_bundle(
-                bundle,
-                bundle.split_at(boundaries),
-                lambda: resources.split_bundles(bundle.namespace, boundaries),
-            )
+        async def split():
+            with suppress(MagnetarError):
+                await registry.split_bundle(
+                    bundle,
+                    bundle.split_at(boundaries),
+                    lambda: resources.split_bundles(bundle.namespace, boundaries),
+                )
 
-        server.process.run(operate(cluster, split))
+        server.process.run(split())
 
     def _policy(self, fault):
         """Let an operator change what holds for all topics."""

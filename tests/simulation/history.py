@@ -46,6 +46,7 @@ class History:
         self.acknowledged = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
         self.committed = {}  # True, False, or None: nobody knows; by the numbers of a transaction.
         self.wrong = []  # From when to when a fault lasted.
+        self.damaged = any(each.kind.startswith("flip") for each in plan.faults)  # What is read.
         self.findings = []
 
     @property

@@ -106,6 +106,11 @@ class Plan:
     rates: dict[str, float] = field(default_factory=dict)  # Of clocks, by process.
 
     @property
+    def alone(self):
+        """Whether it is a broker without a cluster, with a log of its own."""
+        return not self.bookies
+
+    @property
     def retained(self):
         """Whether what is acknowledged stays stored."""
         return self.settings["defaultRetentionTimeInMinutes"] != 0
@@ -189,7 +194,7 @@ def draw(seed):
     kinds = [kind for kind in FAULTS if random.random() < 0.4]
     storms = [random.uniform(5.0, LENGTH_S - 10.0) for _ in range(random.choice([0, 1, 2, 4]))]
     faults = [
-        _fault(random, random.choice(kinds), names, bookie_names, storms)
+        drawn_fault(random, random.choice(kinds), names, bookie_names, storms)
         for _ in range(random.choice([0, 4, 8, 16, 24]) if kinds else 0)
     ]
     if transactions:  # Who ends those that nobody ends goes by the clock of who began them.
@@ -307,7 +312,7 @@ FAULTS = [
 ]
 
 
-def _fault(random, kind, brokers, bookies, storms):
+def drawn_fault(random, kind, brokers, bookies, storms):
     """Where there are storms, all comes in them, one soon after the other."""
     at = random.choice(storms) + random.uniform(0, 3.0) if storms else random.uniform(0.5, LENGTH_S)
     for_s = random.uniform(*random.choice([(0.1, 3.0), (3.0, 10.0), (10.0, 20.0), (20.0, 40.0)]))

@@ -18,6 +18,8 @@ from functools import partial
 from hashlib import sha256
 from random import Random
 
+from simulation.alone import Alone, AloneFaults, draw_alone
+from simulation.alone_planted import PLANTED_IN_THE_LOG
 from simulation.checks import (
     Defects,
     Told,
@@ -50,7 +52,7 @@ from magnetar.testing.simulation.processes import Process
 PATIENCE_S = 120.0
 """When all is well something is published in so long, in simulated time, until all is."""
 
-FAULTY = PLANTED | PLANTED_IN_REPLICATION
+FAULTY = PLANTED | PLANTED_IN_REPLICATION | PLANTED_IN_THE_LOG
 SHOWN_MAX = 5
 """Of so many findings the lines that are about them are printed once more."""
 
@@ -101,6 +103,10 @@ def run(plan, log=logging.ERROR):
 
 
 def _made(plan):
+    if plan.alone:
+        cluster = Alone(Random(f"alone {plan.seed}"), settings=plan.settings)
+        cluster.seed = plan.seed
+        return cluster
     cluster = SimulatedCluster(
         Random(f"cluster {plan.seed}"),
         brokers=plan.brokers,
@@ -121,7 +127,7 @@ async def _whole(cluster, plan, history):
     cluster.network.torn = plan.torn
     cluster.ensemble.lag_s_max = plan.lag_s
     cluster.ensemble.lost_answers = plan.lost_answers
-    faults = Faults(cluster, plan, history)
+    faults = (AloneFaults if plan.alone else Faults)(cluster, plan, history)
     faults.schedule()
     consumers = [Consumers(each, history, cluster) for each in plan.subscribing]
     publishers = [Publisher(each, history, cluster) for each in plan.producing]
@@ -201,13 +207,9 @@ def told(outcome):
     )
 
 
-def run_seed(seed, plant=None, *, regions=False):
+def run_seed(seed, plant=None, drawn=draw):
     """In a process of its own; ``plant`` is a fault in the code."""
-    return _run_planted(_drawn(seed, regions), plant)
-
-
-def _drawn(seed, regions):
-    return draw_regions(seed) if regions else draw(seed)
+    return _run_planted(drawn(seed), plant)
 
 
 def _run_planted(plan, plant, log=logging.ERROR):
@@ -218,7 +220,7 @@ def _run_planted(plan, plant, log=logging.ERROR):
 
 def _tell(arguments):
     """Print the story of one seed: where something is found, of a smaller plan with the same."""
-    plan = _drawn(arguments.seed, arguments.regions)
+    plan = arguments.drawn(arguments.seed)
     log = logging.INFO if arguments.log else logging.ERROR
     outcome = _run_planted(plan, arguments.plant, log)
     if outcome.findings and not arguments.whole:
@@ -244,7 +246,7 @@ def _about(finding, story):
 
 
 def _outcomes(seeds, arguments):
-    work = partial(run_seed, plant=arguments.plant, regions=arguments.regions)
+    work = partial(run_seed, plant=arguments.plant, drawn=arguments.drawn)
     if arguments.processes == 1:
         yield from map(work, seeds)
         return
@@ -267,7 +269,13 @@ def main():
     parser.add_argument("--whole", action="store_true", help="of one seed the plan as it is drawn")
     parser.add_argument("--plant", choices=list(FAULTY), help="a fault in the code")
     parser.add_argument("--digests", action="store_true", help="say of each story which it is")
-    parser.add_argument("--regions", action="store_true", help="clusters that replicate")
+    for option, drawn, about in [
+        ("--regions", draw_regions, "clusters that replicate"),
+        ("--alone", draw_alone, "brokers without a cluster, whose disks fail"),
+    ]:
+        parser.add_argument(
+            option, action="store_const", dest="drawn", const=drawn, default=draw, help=about
+        )
     parser.add_argument("--stop", action="store_true", help="end with the first finding")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()

@@ -27,6 +27,7 @@ from magnetar.errors import MagnetarError
 from magnetar.extras import check_broker
 from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.local.disk import Files
+from magnetar.storage.workers import InThread, StartWorker
 from magnetar.tasks import Tasks
 
 from .access import authorization_service, http_sign_in, revoke
@@ -49,12 +50,14 @@ async def running_broker(
     *,
     clock: Clock = _SYSTEM_CLOCK,
     files: Files | None = None,
+    start: StartWorker = InThread,
     stores: Stores | None = None,
     sibling: Sibling | None = None,
 ) -> AsyncIterator[Broker]:
     """A broker that serves until the block ends.
 
-    ``files``: the disk of its log, if not a real one; ``stores``: those that it shares with others,
+    ``files``: the disk of its log, if not a real one; ``start`` begins what writes that and the
+    metadata, in a thread but for tests; ``stores``: those that it shares with others,
     which the caller closes, instead of its own; ``sibling``: what it shares with other processes.
 
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
@@ -79,7 +82,7 @@ async def running_broker(
         context = BuildContext(
             config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack, sibling
         )
-        stores = stores or await open_stores(context, files)
+        stores = stores or await open_stores(context, files, start)
         services = await open_services(context, address_at(config.server, listeners), stores)
         traces = await trace_parts(context, services)
         authorization = authorization_service(config, services.resources, authentication)

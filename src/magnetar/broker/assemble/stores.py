@@ -31,6 +31,7 @@ from magnetar.storage.metadata.store import MetadataStore
 from magnetar.storage.schemas.in_ledgers import SchemasInLedgers
 from magnetar.storage.schemas.in_records import SchemasInRecords
 from magnetar.storage.schemas.store import SchemaStore
+from magnetar.storage.workers import InThread, StartWorker
 
 from .build_context import BuildContext
 from .many_logs import has_many_logs, log_folder, log_numbers, open_many_logs
@@ -47,8 +48,13 @@ class Stores(NamedTuple):
     load_balanced: bool = False  # Whether those who share them share their load, too.
 
 
-async def open_stores(context: BuildContext, files: Files | None) -> Stores:
-    """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
+async def open_stores(
+    context: BuildContext, files: Files | None, start: StartWorker = InThread
+) -> Stores:
+    """The ledgers first: they lock the folder, which keeps a second broker off the metadata too.
+
+    ``start`` begins what writes the log and the metadata of a folder.
+    """
     settings = context.config.storage
     if context.config.metadata.in_cluster:
         check_cluster()
@@ -65,6 +71,7 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
         clock=context.clock,
         iteration=context.iteration,
         files=files,
+        start=start,
     )
     ledgers: LocalLedgerStore | ManyLogs
     if sibling is not None or has_many_logs(folder):
@@ -75,7 +82,7 @@ async def open_stores(context: BuildContext, files: Files | None) -> Stores:
     log = _own_log(ledgers)
     has_log = any(holds_log(log_folder(folder, each)) for each in log_numbers(folder))
     metadata = await SqliteMetadataStore.open(
-        folder / "metadata.sqlite", clock=context.clock, must_exist=has_log
+        folder / "metadata.sqlite", clock=context.clock, must_exist=has_log, start=start
     )
     context.stack.push_async_callback(metadata.close)
     log.when_lost(metadata.refuse)

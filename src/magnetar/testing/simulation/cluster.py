@@ -18,6 +18,10 @@ from unittest.mock import patch
 from magnetar.broker.assemble.new_cluster import initialize_cluster
 from magnetar.broker.config import Config
 from magnetar.client.client import Client
+from magnetar.storage.codec.codec import Codec
+from magnetar.storage.codec.pulsar_codec import PulsarCodec
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.storage.metadata.zookeeper import ZooKeeperMetadataStore, ZooKeeperSettings
 
 from .bucket import Bucket
 from .loop import BEGIN_S, SimulatedLoop
@@ -36,6 +40,8 @@ NOTHING_SET: Final[Mapping[str, object]] = MappingProxyType({})
 
 class SimulatedCluster:
     """All processes of one cluster, and the network between them."""
+
+    codec: Codec = PulsarCodec()
 
     def __init__(
         self,
@@ -104,6 +110,10 @@ class SimulatedCluster:
     def note(self, who: str, what: str) -> None:
         """Add a line to the story."""
         self.story.append(f"{self.loop.time() - BEGIN_S:12.6f}  {who:<14} {what}")
+
+    async def open_metadata(self) -> MetadataStore:
+        """What records are in, for an operator. Raises StorageError."""
+        return await ZooKeeperMetadataStore.open(ZooKeeperSettings(servers=self.zookeeper_address))
 
     def prepare(self, process: Process) -> None:
         """Set up the process of a broker that begins."""

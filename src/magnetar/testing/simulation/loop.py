@@ -235,12 +235,17 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, _executor: object, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Do it at once."""
+        """Do it at once. Who died of it is told nothing."""
         future: asyncio.Future[T] = self.create_future()
+        process = process_here()
         try:
-            future.set_result(func(*args))
+            result = func(*args)
         except Exception as error:  # noqa: BLE001 - whoever asked gets it
-            future.set_exception(error)
+            if process is None or process.alive:
+                future.set_exception(error)
+        else:
+            if process is None or process.alive:
+                future.set_result(result)
         return future
 
     # What nobody handled.
