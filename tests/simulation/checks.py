@@ -114,7 +114,7 @@ def _not_again(history, subscribing, deliveries, label):
     troubles = history.troubles()
     for each in deliveries:
         at = ended.get(each.entry, float("inf"))
-        if each.since > at and _is_saved(troubles, at, each.since):
+        if each.since > at and _is_saved(troubles, at, each.at):
             history.find(
                 f"{each.number} came to {each.consumer}, and had been acknowledged: {label}"
             )
