@@ -273,8 +273,12 @@ class Coordinator:
         return transaction
 
     def _time(self, transaction: Transaction) -> None:
-        left_ms = transaction.times_out_at_ms - self._clock.wall_ms()
-        self._timeouts.add(transaction.txn_id, left_ms / 1000)
+        """Give a transaction its time, from now on.
+
+        One that was begun elsewhere has all of it again: by the date of another broker it could be
+        over before it is for the client, which may then take it for committed.
+        """
+        self._timeouts.add(transaction.txn_id, transaction.timeout_ms / 1000)
 
     def _end(self, transaction: Transaction, event: TxnEvent) -> None:
         was = transaction.status

@@ -76,10 +76,6 @@ class Transaction:
         return self.status in (TxnStatus.COMMITTING, TxnStatus.COMMITTED)
 
     @property
-    def times_out_at_ms(self) -> int:
-        return self.opened_at_ms + self.timeout_ms
-
-    @property
     def takes_part_somewhere(self) -> bool:
         """Whether there is anybody to be told of its end."""
         return bool(self.topics or self.subscriptions)

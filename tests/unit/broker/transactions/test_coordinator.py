@@ -169,6 +169,16 @@ async def test_a_transaction_whose_time_is_over_is_aborted(world):
     assert (world.coordinator.counts.timed_out, world.coordinator.counts.aborted) == (1, 1)
 
 
+async def test_a_transaction_has_all_of_its_time_again_where_another_process_goes_on(world):
+    await world.add(await world.begin(1500))
+    await world.clock.advance(1)
+    await world.crash()
+    await world.clock.advance(1.4)
+    assert world.topics.ended == []
+    await world.clock.advance(0.2)
+    assert world.topics.ended == [(0, False, -1)]
+
+
 async def test_the_low_watermark_is_before_the_oldest_that_has_not_ended(world):
     assert world.coordinator.low_watermark == -1
     numbers = [await world.begin() for _ in range(3)]
@@ -214,7 +224,7 @@ async def test_another_process_goes_on_where_one_ended(world):
     await until_idle()
     assert world.topics.ended == [(2, True, 0)]
     assert await world.begin() == txn(coordinator_module.RESERVED)
-    await world.clock.advance(6.2)  # Four of its ten seconds had passed.
+    await world.clock.advance(10.2)
     assert world.topics.ended[1:] == [(1, False, 0)]
 
 

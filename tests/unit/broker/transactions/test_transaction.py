@@ -54,7 +54,3 @@ def test_nothing_takes_part_once_the_end_has_begun():
     transaction().check_open()
     with pytest.raises(InvalidTxnStatus):
         transaction(TxnStatus.COMMITTING).check_open()
-
-
-def test_its_time_is_over_when_its_timeout_has_passed():
-    assert transaction().times_out_at_ms == 6000
