@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.loop import until
 from support.thread_jobs import ThreadJobs
 
 from magnetar.client.admin_api import AdminApi
@@ -84,6 +85,7 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
         await worker.finish_deletions()  # As a leader does that begins: it goes on without it.
         assert worker.names("public", "default") == []
         admin._api = broker_there
+        await until(lambda: worker._cluster.leading)  # It resigns where the broker does not answer.
         await worker.delete(FQFN)
         with pytest.raises(NotFound):
             await packages.read(kept)
