@@ -1,21 +1,16 @@
 """Faults in the code of the log of a broker that is alone, each of which ``--alone`` must find."""
 
-from contextlib import contextmanager
 from unittest.mock import patch
 
 from simulation.alone import Disk
+from simulation.planting import Planted
 
 from magnetar.storage.ledger.local.log_thread import LogThread
 
-PLANTED_IN_THE_LOG = {}
+PLANTED_IN_THE_LOG = Planted()
 
 
-def planted(function):
-    PLANTED_IN_THE_LOG[function.__name__] = contextmanager(function)
-    return function
-
-
-@planted
+@PLANTED_IN_THE_LOG
 def answered_before_it_is_synced():
     """What is written is taken for being on disk."""
 
@@ -26,7 +21,7 @@ def answered_before_it_is_synced():
         yield
 
 
-@planted
+@PLANTED_IN_THE_LOG
 def failed_sync_is_forgiven():
     """What a disk failed to sync is taken for being there."""
 
@@ -41,7 +36,7 @@ def failed_sync_is_forgiven():
         yield
 
 
-@planted
+@PLANTED_IN_THE_LOG
 def folder_is_not_synced():
     """That there is a new file of the log is not on disk when something in it is answered."""
     with patch.object(Disk, "sync_folder", lambda *_: None):

@@ -1,8 +1,9 @@
 """Faults in the code, each of which the simulation must find: a part replaced by a wrong one."""
 
 import asyncio
-from contextlib import contextmanager
 from unittest.mock import patch
+
+from simulation.planting import Planted
 
 from magnetar import inner
 from magnetar.broker.dispatch.draining_slots import DrainingSlots
@@ -22,22 +23,17 @@ from magnetar.storage.managed_ledger.settings import ledger_metadata
 from magnetar.storage.metadata.leases import Leases
 from magnetar.testing.simulation.bucket import BucketOffloader
 
-PLANTED = {}
+PLANTED = Planted()
 
 
-def planted(function):
-    PLANTED[function.__name__] = contextmanager(function)
-    return function
-
-
-@planted
+@PLANTED
 def early_ownership():
     """A lease that another broker holds is taken as if it were free."""
 
     async def take(self, path, *, free=False):
         holder = await right(self, path, free=free)
         if holder != self._value:
-            self.held.add(path)
+            self.held[path] = 0
         return self._value
 
     right = Leases.take
@@ -45,7 +41,7 @@ def early_ownership():
         yield
 
 
-@planted
+@PLANTED
 def lost_fence():
     """Who recovers a ledger does not fence who writes to it."""
 
@@ -58,7 +54,7 @@ def lost_fence():
         yield
 
 
-@planted
+@PLANTED
 def answer_before_quorum():
     """An entry is answered when one bookie has it."""
     acks = "magnetar.storage.ledger.bookkeeper.writer.Acks"
@@ -66,7 +62,7 @@ def answer_before_quorum():
         yield
 
 
-@planted
+@PLANTED
 def cursor_saved_before_its_ledger():
     """The record of a cursor names a ledger that does not have its position yet."""
 
@@ -82,7 +78,7 @@ def cursor_saved_before_its_ledger():
         yield
 
 
-@planted
+@PLANTED
 def commit_marker_twice():
     """A transaction whose end is told again has a second marker."""
 
@@ -98,7 +94,7 @@ def commit_marker_twice():
         yield
 
 
-@planted
+@PLANTED
 def trimmed_by_a_stale_list():
     """Ledgers are deleted by the list of cursors that there were when the log was opened."""
 
@@ -111,7 +107,7 @@ def trimmed_by_a_stale_list():
         yield
 
 
-@planted
+@PLANTED
 def offload_deletes_too_early():
     """A ledger counts as offloaded when its copy begins."""
 
@@ -125,7 +121,7 @@ def offload_deletes_too_early():
         yield
 
 
-@planted
+@PLANTED
 def receipt_of_a_dropped_run():
     """What a ledger could not store is answered as if it were stored."""
 
@@ -140,7 +136,7 @@ def receipt_of_a_dropped_run():
         yield
 
 
-@planted
+@PLANTED
 def deduplication_forgotten():
     """Who opens a topic does not learn which sequence ids are stored."""
     with (
@@ -150,7 +146,7 @@ def deduplication_forgotten():
         yield
 
 
-@planted
+@PLANTED
 def trimmed_by_the_fastest_cursor():
     """Ledgers are deleted that another cursor has not read."""
 
@@ -161,14 +157,14 @@ def trimmed_by_the_fastest_cursor():
         yield
 
 
-@planted
+@PLANTED
 def key_moved_while_pending():
     """A key goes to another consumer before all of it is acknowledged that the first one has."""
     with patch.object(DrainingSlots, "refuse", lambda *_: False):
         yield
 
 
-@planted
+@PLANTED
 def backlog_counts_what_is_acknowledged():
     """What is acknowledged behind something that is not counts as if it were not, either."""
 
@@ -180,7 +176,7 @@ def backlog_counts_what_is_acknowledged():
         yield
 
 
-@planted
+@PLANTED
 def aborted_is_shown():
     """What an aborted transaction has published is delivered."""
     with patch.object(TransactionBuffer, "aborted_in", lambda *_: set()):

@@ -1,22 +1,18 @@
 """Faults in the code of replication, each of which ``--regions`` must find."""
 
-from contextlib import contextmanager
 from unittest.mock import patch
+
+from simulation.planting import Planted
 
 from magnetar.broker.topics.features.replicator import Replicator
 from magnetar.broker.topics.publishing.source_positions import SourcePositions
 from magnetar.broker.topics.subscriptions.subscription_snapshots import SnapshotsAhead
 from magnetar.model.position import LATEST, Position
 
-PLANTED_IN_REPLICATION = {}
+PLANTED_IN_REPLICATION = Planted()
 
 
-def planted(function):
-    PLANTED_IN_REPLICATION[function.__name__] = contextmanager(function)
-    return function
-
-
-@planted
+@PLANTED_IN_REPLICATION
 def progress_when_sent():
     """A replicator takes for stored what it has sent."""
 
@@ -30,14 +26,14 @@ def progress_when_sent():
         yield
 
 
-@planted
+@PLANTED_IN_REPLICATION
 def places_forgotten():
     """It is not known which places of another cluster are stored."""
     with patch.object(SourcePositions, "duplicates", lambda *_: {}):
         yield
 
 
-@planted
+@PLANTED_IN_REPLICATION
 def snapshot_told_before_it_is_passed():
     """Others are told of the latest snapshot, however far a subscription is."""
     right = SnapshotsAhead.passed

@@ -4,10 +4,9 @@ Of each fault in the code a seed is tried that found it, and where it does not a
 the first on; ``PLANTED=1`` tries them so anyway.
 """
 
-import os
-
 import pytest
 from simulation.alone_planted import PLANTED_IN_THE_LOG
+from simulation.planting import is_found
 from simulation.replay import replay
 
 SEEDS = 2
@@ -27,14 +26,4 @@ def test_what_was_answered_is_in_the_log_whatever_fails():
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("plant", sorted(PLANTED_IN_THE_LOG))
 def test_a_fault_in_the_log_is_found(plant):
-    found = not os.environ.get("PLANTED") and _finds(plant, KNOWN[plant], 1)
-    assert found or _finds(plant, 1, 200)
-
-
-def _finds(plant, first, count):
-    told, found = replay(
-        *("--alone", "--plant", plant, "--first", first, "--count", count),
-        *("--stop", "--processes", "1"),
-    )
-    print(told)
-    return found
+    assert is_found(plant, KNOWN[plant], "--alone")

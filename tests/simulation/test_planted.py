@@ -5,11 +5,9 @@ tried first, and where it does not any more, those from the first on: that takes
 ``KNOWN`` is true again. ``PLANTED=1 pytest tests/simulation/test_planted.py`` tries them so anyway.
 """
 
-import os
-
 import pytest
 from simulation.planted import PLANTED
-from simulation.replay import replay
+from simulation.planting import is_found
 
 KNOWN = {
     "aborted_is_shown": 4,
@@ -31,13 +29,4 @@ KNOWN = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("plant", sorted(PLANTED))
 def test_a_fault_in_the_code_is_found(plant):
-    found = not os.environ.get("PLANTED") and _finds(plant, KNOWN[plant], 1)
-    assert found or _finds(plant, 1, 200)
-
-
-def _finds(plant, first, count):
-    told, found = replay(
-        "--plant", plant, "--first", first, "--count", count, "--stop", "--processes", "1"
-    )
-    print(told)
-    return found
+    assert is_found(plant, KNOWN[plant])

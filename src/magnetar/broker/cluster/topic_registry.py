@@ -330,7 +330,8 @@ class TopicRegistry:
         await self._deletions.end(name)
 
     async def _forget(self, name: TopicName) -> None:
-        """Remove what others keep for a topic."""
+        """Remove what others keep for a topic, and its name."""
+        self.resting.discard(name)
         for forget in self._deleted:
             await forget(name)
 
