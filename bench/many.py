@@ -91,7 +91,8 @@ def subscriptions(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder, BrokerProcess(Path(folder) / "data") as broker:
         url = f"{broker.web_url}/admin/v2/persistent/public/default/many/stats"
         peer = opened(broker)
-        ask(url), ask(f"{broker.web_url}/metrics/")  # What is imported at the first request is.
+        ask(url)  # What is imported at the first request is.
+        ask(f"{broker.web_url}/metrics/")
         frames = [
             requests.subscribe(
                 number,
@@ -144,11 +145,11 @@ def connections(count: int) -> None:
         began = look(broker.pid)
         sockets = [socket.socket() for _ in range(count)]
         waiting = select.epoll()
-        by_number = {each.fileno(): each for each in sockets}
-        for each_one in sockets:
-            each_one.setblocking(False)
-            each_one.connect_ex(("127.0.0.1", broker.port))
-            waiting.register(each_one, select.EPOLLOUT)
+        by_number = {one.fileno(): one for one in sockets}
+        for one in sockets:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.1", broker.port))
+            waiting.register(one, select.EPOLLOUT)
         answered = 0
         while answered < count:
             for number, event in waiting.poll(TIMEOUT_S):
@@ -160,8 +161,8 @@ def connections(count: int) -> None:
                     waiting.unregister(number)
                     answered += 1
         each("connected and answered", began, look(broker.pid), count)
-        for each_one in sockets:
-            each_one.close()
+        for one in sockets:
+            one.close()
 
 
 async def unacknowledged(count: int) -> None:
@@ -199,7 +200,7 @@ async def unacknowledged(count: int) -> None:
             await take_all(sum(map(len, held)) + len(left))
             each("one consumer left, and its came again", began, look(broker.pid), len(left))
             began = look(broker.pid)
-            mine = [(number, each_one) for number, its in enumerate(held) for each_one in its]
+            mine = [(number, one) for number, its in enumerate(held) for one in its]
             chance.shuffle(mine)
             for start in range(0, len(mine), LIST):
                 part = mine[start : start + LIST]

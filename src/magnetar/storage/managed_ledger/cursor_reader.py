@@ -65,8 +65,7 @@ class CursorReader:
 
     def has_together(self, count: int) -> bool:
         """Whether so many entries are in one ledger from ``read_position`` on, or in several."""
-        log, position = self._log, self.read_position
-        last = log.layout.last if log.visible_to is None else log.last_visible
+        last, position = self._log.last_visible, self.read_position
         return last.ledger_id > position.ledger_id or last.entry_id - position.entry_id + 1 >= count
 
     @property
