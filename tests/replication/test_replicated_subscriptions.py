@@ -1,8 +1,9 @@
 """Subscriptions that are as far in each cluster: consumers move, and go on."""
 
+import aiohttp
 from replication.test_two_clusters import TOPIC, caught_up, published, stored
 from support.loop import until
-from support.regions import regions
+from support.regions import NAMESPACE, regions
 
 from magnetar import InitialPosition
 from magnetar.message import metadata, subscription_markers
@@ -138,6 +139,50 @@ def snapshots(region):
     """How many snapshots a topic has."""
     subscriptions = region.topic(TOPIC)._features.replication.subscriptions
     return subscriptions.snapshot_count if subscriptions else 0
+
+
+async def counted(region):
+    """The metrics of its snapshots: taken, pending and given up."""
+    async with aiohttp.ClientSession() as http, http.get(f"{region.web_url}/metrics/") as answer:
+        lines = (await answer.text()).splitlines()
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    names = ("snapshot_ms_count", "pending_snapshots", "timedout_snapshots_total")
+    label = f'{{cluster="{region.name}"}}'
+    return [int(float(values[f"pulsar_replicated_subscriptions_{each}{label}"])) for each in names]
+
+
+async def test_metrics_count_snapshots():
+    settings = {**SOON, "replicatedSubscriptionsSnapshotTimeoutSeconds": 1}
+    async with regions("west", "east", **settings) as (west, east):
+        assert await counted(west) == [0, 0, 0]
+        await published(west, count=10)
+        await consumed(west, 10)
+        await until(lambda: backlog(east) == 0)
+        taken, pending, given_up = await counted(west)
+        assert taken == snapshots(west) > 0
+        assert (pending, given_up) == (0, 0)
+        assert (await counted(east))[0] == snapshots(east)
+        await east.send("POST", f"namespaces/{NAMESPACE}/replication", ["east"])
+        await until(lambda: not east.topic(TOPIC).writer.replicators)
+        await published(west, count=1)  # East answers no more.
+        replicated = west.topic(TOPIC)._features.replication.subscriptions
+        await until(lambda: west.local.broker.registry.snapshots.pending)
+        assert await counted(west) == [snapshots(west), 1, 0]
+        clock = west.local.broker.registry._clock
+        began_at = next(iter(replicated._rounds.values())).began_at
+        await clock.sleep(began_at + 1 - clock.now())
+        replicated.look_again()
+        assert await counted(west) == [snapshots(west), 0, 1]
+
+
+async def test_what_is_pending_is_not_when_its_topic_is_closed():
+    async with regions("west", "east", **SOON) as (west, east):
+        await (await consumer_of(west)).close()
+        await east.send("POST", f"namespaces/{NAMESPACE}/replication", ["east"])
+        await published(west, count=1)
+        await until(lambda: west.local.broker.registry.snapshots.pending)
+        await west.send("PUT", "persistent/geo/ns/t/unload")
+        assert await counted(west) == [0, 0, 0]
 
 
 async def test_three_clusters_ask_twice():

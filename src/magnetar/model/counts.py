@@ -68,6 +68,15 @@ class TraceCounts:
 
 
 @dataclass(slots=True)
+class SnapshotCounts:
+    """The snapshots of replicated subscriptions that all topics of a broker took."""
+
+    taken: Histogram = field(default_factory=Histogram)  # By how long they took.
+    timed_out: int = 0
+    pending: int = 0
+
+
+@dataclass(slots=True)
 class LogCounts:
     """What the logs of a namespace did, and how often that failed."""
 

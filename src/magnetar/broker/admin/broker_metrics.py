@@ -84,6 +84,7 @@ class BrokerMetrics:
         yield self._backlog_quotas()
         yield self._lookups()
         yield self._topic_loads()
+        yield self._snapshots()
         yield self._schemas()
         yield transaction_metrics.of_coordinators(self._admin)
         yield self._metadata()
@@ -225,6 +226,16 @@ class BrokerMetrics:
             found[f"pulsar_topic_load_time_{word}percentile_ms"] = quantile_ms
         for name, value in found.items():
             yield self._make.of_broker(name, "since the start", "topic_load_times", value)
+
+    def _snapshots(self) -> Iterator[Metric]:
+        """Of replicated subscriptions."""
+        make, counts = self._make, self._admin.broker.topics.snapshots
+        name, about = "pulsar_replicated_subscriptions_snapshot_ms", "that were taken, in ms"
+        yield make.summary(name, about, counts.taken, make.labels())
+        name = "pulsar_replicated_subscriptions_pending_snapshots"
+        yield make.gauge(name, "not answered by all clusters yet", counts.pending)
+        name = "pulsar_replicated_subscriptions_timedout_snapshots"
+        yield make.counter(name, "given up, since the start", counts.timed_out, make.labels())
 
     def _schemas(self) -> Iterator[Metric]:
         for operation, attribute in (("get", "get"), ("put", "put"), ("del", "delete")):

@@ -37,7 +37,7 @@ from magnetar.errors import (
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
-from magnetar.model.counts import OperationCounts
+from magnetar.model.counts import OperationCounts, SnapshotCounts
 from magnetar.model.names import TopicName
 from magnetar.model.system_topics import heartbeat_broker
 from magnetar.model.txn_id import TxnId
@@ -96,6 +96,7 @@ class TopicRegistry:
         self.loaded: dict[TopicName, Topic] = {}
         self.resting: set[TopicName] = set()  # Unloaded since they were idle, and served here.
         self.loads = OperationCounts()
+        self.snapshots = SnapshotCounts() if clusters is None else clusters.snapshots
         self.ownership = ownership
         self.served_along: ServedAlong | None = None
         self._resources = resources

@@ -1,11 +1,12 @@
 """What a topic asks of other clusters; ``broker/remote_clusters.py`` satisfies it."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from magnetar.broker.settings.replication import ReplicationSettings
 from magnetar.message.send_run import SendRun
+from magnetar.model.counts import SnapshotCounts
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.system_topics import is_change_events, is_system_topic
@@ -77,6 +78,8 @@ class OtherClusters:
     settings: ReplicationSettings
     open: Callable[[str, TopicName, RemoteTopicUser], RemoteTopic]
     """A topic of the cluster with this name; nothing is asked of that before ``attach``."""
+    snapshots: SnapshotCounts = field(default_factory=SnapshotCounts)
+    """Those of all topics."""
 
     def cursor_name(self, cluster: str) -> str:
         """The cursor of the replicator to a cluster."""

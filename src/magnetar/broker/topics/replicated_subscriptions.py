@@ -114,6 +114,7 @@ class ReplicatedSubscriptions:
         self._replicators = replicators
         self._here = clusters.here
         self._settings = clusters.settings
+        self._counts = clusters.snapshots
         self._clock = state.clock
         self._tasks = Tasks(f"replicated subscriptions of {state.name}")
         self._followed: dict[str, _Followed] = {}
@@ -151,7 +152,8 @@ class ReplicatedSubscriptions:
             self._tasks.spawn("snapshot", self._wait())
 
     def look_again(self) -> None:
-        """Take the snapshot that could not be taken before."""
+        """Take the snapshot that could not be taken, and give up those that take too long."""
+        self._give_up()
         if self._grown:
             self.grew()
 
@@ -199,6 +201,8 @@ class ReplicatedSubscriptions:
     async def close(self) -> None:
         """Take no more snapshots."""
         await self._tasks.close()
+        for snapshot_id in list(self._rounds):
+            self._drop(snapshot_id)
 
     async def _wait(self) -> None:
         """Begin a snapshot when it is time."""
@@ -211,9 +215,7 @@ class ReplicatedSubscriptions:
     def _begin(self) -> None:
         now = self._looked_at = self._clock.now()
         self.apply()
-        for snapshot_id, pending in list(self._rounds.items()):
-            if now - pending.began_at >= self._settings.snapshot_timeout_s:
-                del self._rounds[snapshot_id]
+        self._give_up()
         if not self._followed or not self._replicators:
             return
         away = [each for each in self._replicators.values() if not each.attached]
@@ -225,6 +227,7 @@ class ReplicatedSubscriptions:
         self._begun_count += 1
         snapshot_id = f"{self._ids}{self._begun_count}"
         self._rounds[snapshot_id] = SnapshotRound(self._replicators, now)
+        self._counts.pending += 1
         self.tell(SnapshotRequest(snapshot_id, self._here))
 
     def _heard(self, cluster: str, position: Position, marker: SubscriptionMarker) -> None:
@@ -245,10 +248,24 @@ class ReplicatedSubscriptions:
         if pending.rounds_left:
             self.tell(SnapshotRequest(snapshot_id, self._here))
             return
-        del self._rounds[snapshot_id]
+        self._drop(snapshot_id)
+        self._counts.taken.note(self._clock.now() - pending.began_at)
         self.snapshot_count += 1
         self.tell(Snapshot(snapshot_id, position, pending.positions), to=self._here)
         self.look_again()
+
+    def _give_up(self) -> None:
+        """Wait no longer for answers that should be there."""
+        now = self._clock.now()
+        for snapshot_id, pending in list(self._rounds.items()):
+            if now - pending.began_at >= self._settings.snapshot_timeout_s:
+                self._drop(snapshot_id)
+                self._counts.timed_out += 1
+
+    def _drop(self, snapshot_id: str) -> None:
+        """Wait for no more answers."""
+        del self._rounds[snapshot_id]
+        self._counts.pending -= 1
 
     def _move(self, name: str, position: Position) -> None:
         """A subscription has nothing left up to there in another cluster."""
