@@ -5,6 +5,7 @@ is something, the plan is made smaller first.
 """
 
 import argparse
+import gc
 import logging
 import os
 import re
@@ -279,6 +280,8 @@ def main():
     parser.add_argument("--stop", action="store_true", help="end with the first finding")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
+    gc.collect()
+    gc.freeze()  # A collection after each seed looks at what is of that seed.
     if arguments.seed is not None:
         return _tell(arguments)
     seeds = range(arguments.first, arguments.first + arguments.count)

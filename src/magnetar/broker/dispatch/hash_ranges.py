@@ -54,27 +54,29 @@ class ConsistentHashRanges(Generic[C]):
 
     def __init__(self, points: int = POINTS) -> None:
         self._points_per_consumer = points
-        # A consumer's name, and its index among those of that name: the first that was free.
-        self._names: dict[C, tuple[str, int]] = {}
+        # A consumer's name, its index among those of that name, the first that was free, and its
+        # points.
+        self._marked: dict[C, tuple[str, int, list[int]]] = {}
         # Invariant: no list is empty; its first consumer owns the point, later ones wait for it.
         self._ring: dict[int, list[C]] = {}
         self._points: list[int] = []  # Invariant: the keys of _ring, ascending.
 
     def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
-        used = {index for other, index in self._names.values() if other == name}
+        used = {index for other, index, _ in self._marked.values() if other == name}
         index = next(i for i in range(len(used) + 1) if i not in used)
-        self._names[consumer] = (name, index)
-        for point in self._points_of(name, index):
+        points = self._points_of(name, index)
+        self._marked[consumer] = (name, index, points)
+        for point in points:
             waiting = self._ring.setdefault(point, [])
             if not waiting:
                 insort(self._points, point)
             waiting.append(consumer)
 
     def remove(self, consumer: C) -> None:
-        if consumer not in self._names:
+        if consumer not in self._marked:
             return
-        name, index = self._names.pop(consumer)
-        for point in self._points_of(name, index):
+        _, _, points = self._marked.pop(consumer)
+        for point in points:
             waiting = self._ring[point]
             waiting.remove(consumer)
             if not waiting:
@@ -92,7 +94,7 @@ class ConsistentHashRanges(Generic[C]):
         return murmur3_32(sticky_key) % RING_SIZE + 1
 
     def ranges(self) -> dict[C, list[Range]]:
-        result: dict[C, list[Range]] = {consumer: [] for consumer in self._names}
+        result: dict[C, list[Range]] = {consumer: [] for consumer in self._marked}
         start = 1
         for point in self._points:
             _extend(result[self._ring[point][0]], start, point)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, Final, Protocol, TypeVar, TypeVarTuple
+from typing import Any, Final, Protocol, TypeVar, TypeVarTuple, cast
 
 from .processes import Process, process_here, process_of
 
@@ -21,10 +21,41 @@ Ts = TypeVarTuple("Ts")
 CALLS_AT_ONCE_MAX: Final = 300_000
 """So many calls while time stands still are those of somebody who waits for nothing."""
 BEGIN_S: Final = 1_000.0
+WORLD: Final = Context()
+"""The context of calls that belong to no process, and ask for none: nobody enters it."""
 
 
 class Stuck(Exception):
     """Nothing more can happen, or time does not pass."""
+
+
+class _Call(asyncio.Handle):
+    """A call of a process, made without what asyncio's own handles are asked for debugging."""
+
+    __slots__ = ("process",)
+
+    def __init__(self, callback: Any, args: Any, loop: "SimulatedLoop", context: Context) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self.process = process_of(context)
+
+
+class _Timer(asyncio.TimerHandle):
+    """A call of a process when its time has come."""
+
+    __slots__ = ("process",)
+
+    def __init__(
+        self, when: float, callback: Any, args: Any, loop: "SimulatedLoop", context: Context
+    ) -> None:
+        _Call.__init__(cast("Any", self), callback, args, loop, context)
+        self._when = when
+        self._scheduled = False
 
 
 class NumberedFuture(asyncio.Future[Any]):
@@ -75,11 +106,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.failures: list[dict[str, Any]] = []  # What nobody handled.
         self.calls = 0
+        self._calls_max = CALLS_AT_ONCE_MAX  # Until time passes.
         self._now = BEGIN_S
-        self._queue: deque[tuple[asyncio.Handle, Process | None]] = deque()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle, Process | None]] = []
+        self._queue: deque[Any] = deque()  # Calls, and timers whose time has come.
+        self._timers: list[tuple[float, int, Any]] = []
         self._numbers = count(1)
-        self._at_once = 0
 
     # Running.
 
@@ -90,49 +121,63 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._runs = True
         try:
             task = asyncio.ensure_future(future, loop=self)
-            while not task.done():
-                self._run_one()
+            self._run_until(task)
             return task.result()
         finally:
             self._runs = False
             asyncio._set_running_loop(before)  # noqa: SLF001
 
-    def _run_one(self) -> None:
-        if not self._queue:
-            self._pass_time()
-        handle, process = self._queue.popleft()
-        if handle.cancelled() or (process is not None and not process.may_run(handle)):
-            return
-        self.calls += 1
-        self._at_once += 1
-        if self._at_once > CALLS_AT_ONCE_MAX:
-            raise Stuck(f"time does not pass: {handle!r} and others call again and again")
-        handle._run()  # noqa: SLF001 - as every loop does
+    def _run_until(self, task: asyncio.Task[Any]) -> None:
+        queue, done = self._queue, task.done
+        while not done():
+            if not queue:
+                self._pass_time()
+            handle = queue.popleft()
+            if handle._cancelled:  # noqa: SLF001 - as every loop does
+                continue
+            process = handle.process
+            if process is not None and not process.may_run(handle):
+                continue
+            self.calls += 1
+            if self.calls > self._calls_max:
+                raise Stuck(f"time does not pass: {handle!r} and others call again and again")
+            context = handle._context  # noqa: SLF001
+            try:
+                if context is WORLD:
+                    handle._callback(*handle._args)  # noqa: SLF001
+                else:
+                    context.run(handle._callback, *handle._args)  # noqa: SLF001
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:  # noqa: BLE001 - as every loop does
+                message = f"Exception in callback {handle!r}"
+                self.call_exception_handler(
+                    {"message": message, "exception": error, "handle": handle}
+                )
 
     def _pass_time(self) -> None:
-        timers = self._timers
-        while timers and timers[0][2].cancelled():
+        timers, queue = self._timers, self._queue
+        while timers and timers[0][2]._cancelled:  # noqa: SLF001
             heappop(timers)
         if not timers:
             raise Stuck("nothing more can happen")
-        self._now = max(self._now, timers[0][0])
-        self._at_once = 0
-        while timers and timers[0][0] <= self._now:
-            _, _, handle, process = heappop(timers)
-            self._queue.append((handle, process))
+        self._now = now = max(self._now, timers[0][0])
+        self._calls_max = self.calls + CALLS_AT_ONCE_MAX
+        while timers and timers[0][0] <= now:
+            queue.append(heappop(timers)[2])
 
     def resume(self, process: Process) -> None:
         """Let a process go on that was paused."""
         process.paused = False
-        self._queue += [(handle, process) for handle in process.held]
+        self._queue += process.held
         process.held.clear()
 
     def timers_of(self, process: Process) -> list[asyncio.TimerHandle]:
         """The timers that a process waits for."""
         return [
             handle
-            for _, _, handle, its in self._timers
-            if its is process and not handle.cancelled()
+            for _, _, handle in self._timers
+            if handle.process is process and not handle.cancelled()
         ]
 
     def is_running(self) -> bool:
@@ -151,10 +196,19 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        context = context if context is not None else copy_context()
-        handle = asyncio.Handle(callback, args, self, context)
-        self._queue.append((handle, process_of(context)))
+        handle = _Call(callback, args, self, copy_context() if context is None else context)
+        self._queue.append(handle)
         return handle
+
+    def call_of(self, callback: Callable[[], object], context: Context) -> asyncio.Handle:
+        """A call that is made as often as it is given to ``again``, or to ``again_at``."""
+        return _Call(callback, (), self, context)
+
+    def again(self, call: asyncio.Handle) -> None:
+        self._queue.append(call)
+
+    def again_at(self, when: float, call: asyncio.Handle) -> None:
+        heappush(self._timers, (when, next(self._numbers), call))
 
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -177,9 +231,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        context = context if context is not None else copy_context()
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
-        heappush(self._timers, (when, next(self._numbers), handle, process_of(context)))
+        context = copy_context() if context is None else context
+        handle = _Timer(when, callback, args, self, context)
+        heappush(self._timers, (when, next(self._numbers), handle))
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
@@ -201,7 +255,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if process is not None:
             # Else one that waits for what died with it would be collected, and clean up.
             process.tasks[task] = None
-            task.add_done_callback(process.tasks.pop, context=Context())
+            task.add_done_callback(process.tasks.pop, context=WORLD)
         return task
 
     # What is outside of the loop.

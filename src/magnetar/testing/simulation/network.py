@@ -13,7 +13,7 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import Final, TypeAlias
 
-from .loop import SimulatedLoop
+from .loop import WORLD, SimulatedLoop
 from .processes import Process, process_of
 
 Connected: TypeAlias = asyncio.Future[tuple[asyncio.Transport, asyncio.BaseProtocol]]
@@ -74,7 +74,7 @@ class Network:
             transport.flow()
 
     def is_cut(self, here: str, there: str) -> bool:
-        return (here, there) in self._cut
+        return bool(self._cut) and (here, there) in self._cut
 
     def reset(self, transport: "SimulatedTransport") -> None:
         """Tell both ends that the connection is gone."""
@@ -95,7 +95,9 @@ class Network:
     # Parts of it.
 
     def delay(self, here: str, there: str) -> float:
-        return self.random.uniform(*self.latency_s) + self.slow.get((here, there), 0.0)
+        low, high = self.latency_s
+        late = low + (high - low) * self.random.random()  # ``uniform``, of which this is much.
+        return late + self.slow.get((here, there), 0.0) if self.slow else late
 
     def listener(self, address: tuple[str, int]) -> "Listener | None":
         return self._listeners.get(address)
@@ -162,7 +164,7 @@ class _Attempt:
 
     def begin(self) -> None:
         self._later(self._arrive)
-        self._network.loop.call_later(UNANSWERED_S, self._unanswered, context=Context())
+        self._network.loop.call_later(UNANSWERED_S, self._unanswered, context=WORLD)
 
     def give_up(self) -> None:
         if self.made.done() and not self.made.cancelled() and self.made.exception() is None:
@@ -170,7 +172,7 @@ class _Attempt:
 
     def _later(self, work: Callable[..., None], *arguments: object) -> None:
         delay = self._network.delay(self._host, self._address[0])
-        self._network.loop.call_later(delay, work, *arguments, context=Context())
+        self._network.loop.call_later(delay, work, *arguments, context=WORLD)
 
     def _arrive(self) -> None:
         host, network = self._address[0], self._network
@@ -226,6 +228,9 @@ class SimulatedTransport(asyncio.Transport):
         self._closing = False
         self.over = False  # Nothing more is sent or told.
         self._ends = False  # The peer is told after all that was sent.
+        self._loop = network.loop
+        self._reads = self._loop.call_of(self._read, context)
+        self._arrives = self._loop.call_of(self._arrive, WORLD)
         network.transports[self] = None
 
     # asyncio's side.
@@ -248,7 +253,7 @@ class SimulatedTransport(asyncio.Transport):
 
     def resume_reading(self) -> None:
         self._reading = True
-        self._network.loop.call_soon(self._read, context=self.context)
+        self._loop.again(self._reads)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._high = 64 * 1024 if high is None else high
@@ -297,7 +302,7 @@ class SimulatedTransport(asyncio.Transport):
         made: "Connected | None" = None,
     ) -> None:
         """Begin, in the process of this end."""
-        self._network.loop.call_soon(self._begin, factory, made, context=self.context)
+        self._loop.call_soon(self._begin, factory, made, context=self.context)
 
     def _begin(self, factory: Callable[[], asyncio.BaseProtocol], made: "Connected | None") -> None:
         self._protocol = factory()
@@ -312,12 +317,12 @@ class SimulatedTransport(asyncio.Transport):
         network = self._network
         if network.is_cut(self.here, self.there):
             return
-        if self._under_way and self._arrives_at < network.loop.time():
+        if self._under_way and self._arrives_at < self._loop.time():
             self._schedule(len(self._under_way))  # It was kept by a cut.
         if self.over:
             return
         while self._unsent and self._under_way_bytes < WINDOW:
-            piece = b"".join(self._unsent)
+            piece = self._unsent.popleft() if len(self._unsent) == 1 else b"".join(self._unsent)
             self._unsent.clear()
             room = WINDOW - self._under_way_bytes
             if network.torn and len(piece) > 1 and network.random.random() < network.torn:
@@ -336,11 +341,11 @@ class SimulatedTransport(asyncio.Transport):
             self.lose(None)
 
     def _schedule(self, pieces: int) -> None:
-        loop = self._network.loop
+        loop = self._loop
         for _ in range(pieces):
             at = loop.time() + self._network.delay(self.here, self.there)
             self._arrives_at = max(at, self._arrives_at)
-            loop.call_at(self._arrives_at, self._arrive, context=Context())
+            loop.again_at(self._arrives_at, self._arrives)
 
     def _arrive(self) -> None:
         if not self._under_way or self._network.is_cut(self.here, self.there):
@@ -360,7 +365,7 @@ class SimulatedTransport(asyncio.Transport):
     def arrived(self, piece: bytes) -> None:
         """Let its process read a piece; an empty one is the end."""
         self._unread.append(piece)
-        self._network.loop.call_soon(self._read, context=self.context)
+        self._loop.again(self._reads)
 
     def _read(self) -> None:
         """Take what arrived, in the process of this end."""
@@ -394,8 +399,9 @@ class SimulatedTransport(asyncio.Transport):
     def taken(self, size: int) -> None:
         """Note that the peer has read some of what was sent."""
         self._under_way_bytes -= size
-        self.flow()
-        self._look_at_buffer()
+        if self._unsent or self._ends or self._under_way or self._full:
+            self.flow()
+            self._look_at_buffer()
 
     def _look_at_buffer(self) -> None:
         if self.over or self._protocol is None:
@@ -403,7 +409,7 @@ class SimulatedTransport(asyncio.Transport):
         if self._full:
             if self._unsent_bytes <= self._low:
                 self._full = False
-                self._network.loop.call_soon(self._resume_writing, context=self.context)
+                self._loop.call_soon(self._resume_writing, context=self.context)
         elif self._unsent_bytes > self._high:
             self._full = True
             self._protocol.pause_writing()
@@ -416,7 +422,7 @@ class SimulatedTransport(asyncio.Transport):
         network = self._network
         if not network.is_cut(self.here, self.there):
             delay = network.delay(self.here, self.there)
-            network.loop.call_later(delay, self.peer.lose, error, context=Context())
+            network.loop.call_later(delay, self.peer.lose, error, context=WORLD)
 
     def lose(self, error: Exception | None) -> None:
         """End this side: its process is told."""
@@ -425,7 +431,7 @@ class SimulatedTransport(asyncio.Transport):
         self.over = self._closing = True
         if not self._under_way:
             self._network.transports.pop(self, None)
-        self._network.loop.call_soon(self._lost, error, context=self.context)
+        self._loop.call_soon(self._lost, error, context=self.context)
 
     def _lost(self, error: Exception | None) -> None:
         if self._protocol is not None:

@@ -75,6 +75,8 @@ class Process:
 
     def may_run(self, handle: asyncio.Handle) -> bool:
         """Whether a call of it happens now; one of a paused process waits."""
+        if self.alive and not self.paused and self.fuse is None:
+            return True
         if not self.alive:
             return False
         if self.paused:
