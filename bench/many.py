@@ -1,8 +1,10 @@
-"""What very many subscriptions, connections or unacknowledged messages cost one broker.
+"""What very many topics, subscriptions, connections or messages cost one broker.
 
     python -m bench.many subscriptions [COUNT...]     of one topic
     python -m bench.many connections [COUNT...]       that come at once
     python -m bench.many unacknowledged [COUNT]       of one Key_Shared subscription
+    python -m bench.many backlog [COUNT [BATCH]]      messages of 100 B, read from the start
+    python -m bench.many topics [COUNT [BUSY]]        of which some have a producer and a consumer
 
 Look at the CPU time of one of them, which is to stay the same with more: on a busy machine the
 seconds say what else was going on.
@@ -21,19 +23,24 @@ from pathlib import Path
 from typing import Any
 
 from magnetar import Client, Message, OutgoingMessage, SubscriptionType
+from magnetar.message.entry import checksum
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.testing.processes import BrokerProcess
 from magnetar.wire import requests
 from magnetar.wire.handshake import ClientHandshake
 
-from .growth import Look, ask, look
+from .cases import Case
+from .frames import entry_of, ring
+from .growth import PARTITIONS, Look, ask, look
 from .memory import files_allowed
-from .peer import Peer
+from .peer import PERMITS, Peer, Publisher
 
 TOPIC = "persistent://public/default/many"
 SENDS = 10
 CONSUMERS = 4
 LIST = 1000
+IN_FLIGHT = 1000
+"""Entries that are sent and not answered."""
 STEPS = 5
 KEYS = 1_000_000
 QUEUE = 1000
@@ -211,6 +218,127 @@ async def unacknowledged(count: int) -> None:
             each("acknowledged in any order", began, look(broker.pid), len(mine))
 
 
+def backlog(count: int, batch: int) -> None:
+    """Publish it in parts, kill the broker, and read it all."""
+    print(f"a backlog of {count} messages of 100 B, in batches of {batch}")
+    sent = ring(Case("backlog", 100, batch=batch, vary=30))
+    entries = count // batch
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        BrokerProcess(Path(folder) / "data", settings=NO_LIMITS) as broker,
+    ):
+        subscribed(broker).close()
+        publisher = Publisher(("127.0.0.1", broker.port), [TOPIC], sent)
+        publisher.go()
+        for part in range(1, STEPS + 1):
+            began = look(broker.pid)
+            publish(publisher, entries * part // STEPS)
+            each(f"published, part {part}", began, look(broker.pid), count // STEPS)
+        publisher.close()
+        broker.kill()
+        began_s = time.perf_counter()
+        broker.start()
+        print(f"  killed, and ready again after {time.perf_counter() - began_s:.2f} s")
+        peer = subscribed(broker)
+        peer.socket.sendall(requests.flow(0, PERMITS))
+        for part in range(1, STEPS + 1):
+            began = look(broker.pid)
+            peer.await_messages(entries * part // STEPS)
+            each(f"read, part {part}", began, look(broker.pid), count // STEPS)
+        peer.close()
+
+
+def subscribed(broker: BrokerProcess) -> Together:
+    """A connection with a consumer from the start of the topic."""
+    peer = Together(("127.0.0.1", broker.port))
+    peer.request(requests.lookup(1, TOPIC))
+    peer.request(
+        requests.subscribe(
+            0,
+            2,
+            TOPIC,
+            "s",
+            SubscriptionType.EXCLUSIVE,
+            initial_position=InitialPosition.EARLIEST,
+        )
+    )
+    return peer
+
+
+def publish(publisher: Publisher, until: int) -> None:
+    """Send until so many are answered, ``IN_FLIGHT`` at a time."""
+    sent = publisher.counter.receipts
+    while publisher.counter.receipts < until:
+        more = min(until, publisher.counter.receipts + IN_FLIGHT) - sent
+        writable = [] if publisher.send(more) else [publisher.fileno]
+        sent += more
+        if select.select([publisher.fileno], writable, [], TIMEOUT_S)[0]:
+            publisher.read()
+
+
+def topics(count: int, busy: int) -> None:
+    """Make partitions, and publish to some of them, and read from these."""
+    print(f"{count} topics, of which {busy} are busy")
+    each_has = min(PARTITIONS, count)
+    of_names = count // each_has
+    with tempfile.TemporaryDirectory() as folder, BrokerProcess(Path(folder) / "data") as broker:
+        url = f"{broker.web_url}/admin/v2/persistent/public/default"
+        ask(f"{url}/first/partitions", b"1")  # What is imported at the first request is.
+        began = look(broker.pid)
+        for number in range(of_names):
+            ask(f"{url}/many-{number}/partitions", str(each_has).encode())
+        each("made", began, look(broker.pid), count)
+        names = [
+            f"persistent://public/default/many-{place % of_names}-partition-{place // of_names}"
+            for place in range(busy)
+        ]
+        began = look(broker.pid)
+        use(broker, names, "used for the first time")
+        use(broker, names, "used again")
+        for what, place in (
+            ("scrape", f"{broker.web_url}/metrics/"),
+            ("names of all", url),
+            ("names of the partitioned ones", f"{url}/partitioned"),
+        ):
+            began = look(broker.pid)
+            size = ask(place)
+            each(f"{what}, {size / 1e6:.2f} MB", began, look(broker.pid), count)
+        broker.kill()
+        began_s = time.perf_counter()
+        broker.start()
+        started = look(broker.pid)
+        print(
+            f"  killed, and ready again after {time.perf_counter() - began_s:.2f} s, "
+            f"{started.cpu_s:.2f} s of CPU, {started.memory / 1e6:.0f} MB"
+        )
+        use(broker, names, "used after the start")
+
+
+def use(broker: BrokerProcess, names: Sequence[str], when: str) -> None:
+    """Publish ``SENDS`` messages to each of the topics and consume them, on one connection."""
+    peer = Together(("127.0.0.1", broker.port))
+    began = look(broker.pid)
+    peer.ask([requests.lookup(number, name) for number, name in enumerate(names)])
+    peer.ask(
+        [
+            requests.subscribe(number, number, name, "s", SubscriptionType.SHARED)
+            for number, name in enumerate(names)
+        ]
+    )
+    peer.ask([requests.producer(number, number, name) for number, name in enumerate(names)])
+    each(f"{when}: opened", began, look(broker.pid), len(names))
+    peer.socket.sendall(b"".join(requests.flow(number, QUEUE) for number in range(len(names))))
+    entry = entry_of(Case("busy", 100), random.Random(SEED))
+    began = look(broker.pid)
+    for sequence in range(SENDS):
+        for number in range(len(names)):
+            frame = requests.send(number, sequence, entry, checksum(entry), num_messages=1)
+            peer.socket.sendall(b"".join(frame))
+        peer.await_messages(len(names) * (sequence + 1))
+    each(f"{when}: a message", began, look(broker.pid), len(names) * SENDS)
+    peer.close()
+
+
 def main() -> None:
     case, *counts = sys.argv[1:] or ["subscriptions"]
     if case == "subscriptions":
@@ -221,6 +349,12 @@ def main() -> None:
             connections(count)
     elif case == "unacknowledged":
         asyncio.run(unacknowledged(int(counts[0]) if counts else 200_000))
+    elif case == "backlog":
+        count, batch = (*map(int, counts), *(10_000_000, 1)[len(counts) :])
+        backlog(count, batch)
+    elif case == "topics":
+        count, busy = (*map(int, counts), *(20_000, 1_000)[len(counts) :])
+        topics(count, busy)
     else:
         sys.exit(f"no such case: {case}; see python -m pydoc bench.many")
 

@@ -94,7 +94,11 @@ class Peer:
             command = _command(frame)
             if command.type != pb.BaseCommand.PING:
                 raise BrokerRefused(f"the broker said {command}")
-            self.socket.send(requests.pong())
+            self._alive()
+
+    def _alive(self) -> None:
+        """Answer a PING."""
+        self.socket.send(requests.pong())
 
     def close(self) -> None:
         self.socket.close()
@@ -114,6 +118,7 @@ class Publisher(Peer):
         self._next = 0  # The frame of the ring that there is no room for yet.
         self._at = 0  # Where in the ring the next byte is.
         self.owed = 0  # Bytes that there is room for, and the socket did not take yet.
+        self._owes_pong = False  # To be sent between two frames: where the ring ends.
 
     def send(self, frames: int) -> bool:
         """Send so many more. False: the socket is full, call again with 0 when it is not."""
@@ -123,6 +128,9 @@ class Publisher(Peer):
         while self.owed:
             stop = min(self._at + self.owed, len(self._frames))
             try:
+                if self._owes_pong and not self._at:
+                    self.socket.send(requests.pong())
+                    self._owes_pong = False
                 sent = self.socket.send(self._frames[self._at : stop])
             except BlockingIOError:
                 return False
@@ -133,6 +141,12 @@ class Publisher(Peer):
             if self._at == len(self._frames):
                 self._at = 0
         return True
+
+    def _alive(self) -> None:
+        if self.owed:
+            self._owes_pong = True
+        else:
+            super()._alive()
 
     @property
     def unsent(self) -> int:

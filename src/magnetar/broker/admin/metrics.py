@@ -24,20 +24,21 @@ from magnetar.broker.admin.rates import (
     subscription_key,
 )
 from magnetar.broker.admin.services import MetricServices
-from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, added
+from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, together
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import MagnetarError
 from magnetar.model.counts import WriteCounts
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.stats import SubscriptionStats
+from magnetar.model.stats import SubscriptionStats, TopicStats
 from magnetar.model.system_topics import is_system_topic
 
 WORK_S: Final = 0.0005
 """Others get the event loop after so much work."""
 PIECE_BYTES: Final = 64 * 1024
 """So much of the answer is written at once, and a little more."""
+ROWS_TOGETHER: Final = 100
 _NOTHING: Final = WriteCounts()
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
@@ -65,6 +66,9 @@ class _Scrape:
         self._turn_began = admin.broker.clock.now()
         self.topics: dict[NamespaceName, int] = defaultdict(int)
         self.sums: dict[NamespaceName, Sequence[float]] = {}
+        self._rows: dict[NamespaceName, list[Sequence[float]]] = defaultdict(
+            list
+        )  # Not in them yet.
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
         settings, loaded = admin.broker.metrics, len(admin.broker.topics.loaded)
@@ -85,6 +89,8 @@ class _Scrape:
             await self._give_way()
         for gone in oldest.keys() - known:
             del oldest[gone]
+        for namespace in self._rows:
+            self._sum_up(namespace)
         if not self._by_topic:
             for namespace, its in self.sums.items():
                 self._tables["summed"].add(self._labels(namespace), its)
@@ -113,14 +119,7 @@ class _Scrape:
         written = self._rates.written(topic_name) or _NOTHING
         period_s, namespace = settings.interval_s, name.namespace
         summed = SUMMED.values(stats, published, delivered, written, period_s)
-        self.topics[namespace] += 1
-        before = self.sums.get(namespace)
-        self.sums[namespace] = summed if before is None else added(before, summed)
-        if is_system_topic(name):
-            self.system_bytes[0] += stats.bytes_in_counter
-            self.system_bytes[1] += stats.bytes_out_counter
-        evictions = {"size": stats.size_evictions, "time": stats.age_evictions}
-        self.evictions.update(evictions)
+        self._sum(name, stats, summed)
         if not self._by_topic:
             return
         labels = self._labels(namespace, name)
@@ -138,8 +137,8 @@ class _Scrape:
             read = rates.get(THE_COMPACTION, NO_RATES)
             self._add("compaction", labels, stats, read, compacted, period_s)
         if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
-            for kind, count in evictions.items():
-                self._add("evictions", labels_of(labels, quota_type=kind), count)
+            self._add("evictions", labels_of(labels, quota_type="size"), stats.size_evictions)
+            self._add("evictions", labels_of(labels, quota_type="time"), stats.age_evictions)
         for cluster, there in stats.replication.items():
             sent = rates.get(replicator_key(cluster), NO_RATES)
             came = rates.get(remote_key(cluster), NO_RATES)
@@ -156,6 +155,26 @@ class _Scrape:
                 producer_id=str(producer.producer_id),
             )
             self._add("producer", mine, rates.get(publisher_key(producer), NO_RATES))
+
+    def _sum(self, name: TopicName, stats: TopicStats, summed: Sequence[float]) -> None:
+        namespace = name.namespace
+        self.topics[namespace] += 1
+        rows = self._rows[namespace]
+        rows.append(summed)
+        if len(rows) >= ROWS_TOGETHER:
+            self._sum_up(namespace)
+        if is_system_topic(name):
+            self.system_bytes[0] += stats.bytes_in_counter
+            self.system_bytes[1] += stats.bytes_out_counter
+        self.evictions["size"] += stats.size_evictions
+        self.evictions["time"] += stats.age_evictions
+
+    def _sum_up(self, namespace: NamespaceName) -> None:
+        """Add the rows of a namespace to its sums. Many at once take a third of the time."""
+        rows = self._rows[namespace]
+        before = self.sums.get(namespace)
+        self.sums[namespace] = together(rows if before is None else (before, *rows))
+        rows.clear()
 
     def _note_subscription(
         self, labels: str, name: str, stats: SubscriptionStats, rates: TopicRates

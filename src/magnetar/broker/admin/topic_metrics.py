@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +59,6 @@ METRICS: Final = dict(_read())
 SUMMED: Final = METRICS["summed"]
 
 
-def added(one: Sequence[float], other: Sequence[float]) -> Sequence[float]:
-    """Values of two things together."""
-    return [each + more for each, more in zip(one, other, strict=True)]
+def together(rows: Iterable[Sequence[float]]) -> Sequence[float]:
+    """The sum of each column: what things have together."""
+    return list(map(sum, zip(*rows, strict=True)))

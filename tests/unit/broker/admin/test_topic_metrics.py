@@ -1,7 +1,7 @@
 from collections import Counter
 
 from magnetar.broker.admin.rates import NO_RATES
-from magnetar.broker.admin.topic_metrics import METRICS, PERIOD, Metrics, added, latency_buckets
+from magnetar.broker.admin.topic_metrics import METRICS, PERIOD, Metrics, latency_buckets, together
 from magnetar.model.counts import WriteCounts
 from magnetar.model.stats import ConsumerStats, ReplicationStats, SubscriptionStats, TopicStats
 
@@ -53,5 +53,5 @@ def test_latencies_fall_into_pulsars_buckets():
     assert list(latency_buckets(writes.by_latency)) == [2, 1, 2, 1, 0, 0, 0, 0, 1, 1]
 
 
-def test_two_things_together():
-    assert added((1, 2.5), (3, 4)) == [4, 6.5]
+def test_things_together():
+    assert together([(1, 2.5), (3, 4), (5, 6)]) == [9, 12.5]
