@@ -39,6 +39,7 @@ TESTED_ELSEWHERE = {
     "tools/doctor/cluster.py": "tests/cluster/test_broker_on_cluster.py, on a real cluster",
     "broker/admin/heartbeat.py": "tests/cluster/test_brokers_shown.py",
     "broker/admin/routes/cluster_brokers.py": "tests/cluster/test_brokers_shown.py",
+    "broker/admin/routes/replication_map.py": "tests/replication/test_replication_map.py",
     "broker/admin/routes/change_events.py": "tests/cluster/test_topic_policies.py",
     "broker/assemble/change_events.py": "tests/cluster/test_topic_policies.py",
     "broker/change_events/event_logs.py": "tests/cluster/test_topic_policies.py, with two brokers",

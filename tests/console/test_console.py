@@ -118,6 +118,7 @@ SCREENS = {
     "brokers/transactions": "All ended up to",
     "brokers/dynamic": "Setting",
     "brokers/configuration": "Setting",
+    "clusters": "Nothing is replicated",
     "functions": "Functions are off",
 }
 

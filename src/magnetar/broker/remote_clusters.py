@@ -51,6 +51,7 @@ CONNECT_TIMEOUT_S: Final = 5.0
 BACKOFF_FIRST_S: Final = 0.1
 BACKOFF_MAX_S: Final = 10.0
 ANSWER_SIZE_MAX: Final = 1 << 20
+OK: Final = 200
 
 
 @dataclass(slots=True)
@@ -140,6 +141,19 @@ class RemoteClusters:
             self._forget(name)
             known = self._known[name] = self._opened(name, data)
         return known
+
+    async def ask(self, name: str, path: str) -> object:
+        """What the admin API of a cluster answers to a question, as JSON.
+
+        Raises NotReady where it answers nothing that is any, and what keeps it from being asked.
+        """
+        answer = await (await self.reach(name)).ask("GET", path)
+        try:
+            if answer.status == OK:
+                return json.loads(answer.body)
+        except ValueError as error:
+            raise NotReady(f"its admin API answers {path} with no JSON") from error
+        raise NotReady(f"its admin API answers {path} with {answer.status}")
 
     def _topic(self, cluster: str, topic: TopicName, user: RemoteTopicUser) -> RemoteTopic:
         return RemoteProducer(self, cluster, topic, user)

@@ -22,6 +22,7 @@ from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.creation import Creation
 from magnetar.broker.dynamic_configuration import DynamicConfiguration
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.remote_clusters import RemoteClusters
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
@@ -127,6 +128,7 @@ class BrokerServices:
     ledgers: str  # Their folder, or their root in the metadata store of a cluster.
     of_topics: TopicServices
     authorization: RouteAuthorization | None
+    remote: RemoteClusters
     leave: Callable[[], Awaitable[None]]
     """Hand what the broker serves to the others, of which it is none any more."""
     events: Events = field(init=False)

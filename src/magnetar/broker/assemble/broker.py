@@ -160,7 +160,7 @@ def _keep_replicating(context: BuildContext, services: Services) -> None:
         services.topics,
         services.resources,
         services.policies,
-        clusters=services.clusters,
+        clusters=services.remote.topics,
         clock=context.clock,
     )
     context.tasks.spawn("replicated topics", replicated.run())

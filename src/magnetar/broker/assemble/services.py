@@ -26,7 +26,6 @@ from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.siblings import BUNDLES
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
-from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.participants import TopicParticipants
 from magnetar.model.broker_address import BrokerAddress
@@ -55,7 +54,7 @@ class Services:
     configuration: DynamicConfiguration
     creation: Creation
     topics: TopicRegistry
-    clusters: OtherClusters
+    remote: RemoteClusters
     lookup: Lookup
     member: Membership
     brokers: Brokers
@@ -179,7 +178,7 @@ async def open_services(context: BuildContext, address: BrokerAddress, stores: S
         configuration=configuration,
         creation=creation,
         topics=topics,
-        clusters=remote.topics,
+        remote=remote,
         lookup=lookup,
         member=member,
         brokers=brokers,

@@ -264,6 +264,12 @@ class PersistentTopic:
     async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
         return await log_positions.publish_time_behind(self.ledger, subscription.mark)
 
+    async def oldest_unsent_ms(self, cluster: str) -> int:
+        replicator = self._features.replicators.get(cluster)
+        if replicator is None or not replicator.backlog:
+            return -1
+        return await log_positions.publish_time_behind(self.ledger, replicator.mark)
+
     async def count_backlog(
         self, subscription: PersistentSubscription, start: Position | None = None
     ) -> BacklogCount:

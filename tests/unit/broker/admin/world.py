@@ -220,7 +220,7 @@ async def open_world(settings=None, clock=None):
         stack.push_async_callback(remote.close)
         services = Services(
             address=address,
-            clusters=remote.topics,
+            remote=remote,
             health=BrokerHealth(rates_clock),
             resources=resources,
             policies=policies,

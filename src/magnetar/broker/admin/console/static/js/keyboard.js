@@ -5,7 +5,7 @@ import { go } from "./router.js";
 import { nextTheme } from "./theme.js";
 import { ask } from "./ui/dialog.js";
 
-const PLACES = { o: ["#/", "Overview"], n: ["#/tenants", "Tenants and namespaces"], t: ["#/topics", "Topics"], b: ["#/brokers", "Brokers"], f: ["#/functions", "Functions"] };
+const PLACES = { o: ["#/", "Overview"], n: ["#/tenants", "Tenants and namespaces"], t: ["#/topics", "Topics"], b: ["#/brokers", "Brokers"], c: ["#/clusters", "Clusters"], f: ["#/functions", "Functions"] };
 const CHORD_MS = 1_200;
 
 const writes = (element) => element?.closest("input, textarea, select, [contenteditable]") !== null;

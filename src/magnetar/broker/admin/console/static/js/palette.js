@@ -11,6 +11,7 @@ const SCREENS = [
   { text: "Tenants", kind: "screen", href: "#/tenants" },
   { text: "Topics", kind: "screen", href: "#/topics" },
   { text: "Brokers", kind: "screen", href: "#/brokers" },
+  { text: "Clusters", kind: "screen", href: "#/clusters" },
   { text: "Functions", kind: "screen", href: "#/functions" },
 ];
 

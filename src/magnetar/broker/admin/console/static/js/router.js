@@ -16,6 +16,7 @@ const SCREENS = [
   ["topics/:domain/:tenant/:namespace/:local/:tab", "topic"],
   ["brokers", "brokers"],
   ["brokers/:tab", "brokers"],
+  ["clusters", "clusters"],
   ["functions", "functions"],
 ];
 

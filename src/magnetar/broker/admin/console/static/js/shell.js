@@ -9,6 +9,7 @@ const NAVIGATION = [
   ["#/tenants", "Tenants", "tenants", /^(tenants|namespaces)/],
   ["#/topics", "Topics", "topics", /^topics/],
   ["#/brokers", "Brokers", "brokers", /^brokers/],
+  ["#/clusters", "Clusters", "clusters", /^clusters/],
   ["#/functions", "Functions", "functions", /^functions/],
 ];
 

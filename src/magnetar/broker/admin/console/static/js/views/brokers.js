@@ -77,7 +77,7 @@ async function transactions(screen, rights) {
     [stats, open] = await Promise.all([get(`${TRANSACTIONS}/coordinatorStats`, { signal }), get(`${TRANSACTIONS}/slowTransactions/0`, { signal })]);
   } catch (error) {
     if (![403, 503].includes(error.status)) throw error;
-    return notice("info", error.message);
+    return notice("", error.message);
   }
   const all = table("Coordinators", {
     key: ([number]) => number,
