@@ -147,9 +147,10 @@ def method(  # noqa: PLR0911 - one for each case
     if opens(node):
         return opener(node, returns, target)
     if isinstance(node, ast.AsyncFunctionDef):
-        call = f"self.{TAKERS.get(name(returns), '_run')}({', '.join([target, *given])})"
+        taker = TAKERS.get(name(returns), "_run")
+        call = f"self.{taker}({', '.join(given if taker == '_take' else [target, *given])})"
     elif node.name == "acknowledge":
-        returns, call = "None", "self._acknowledge(messages, inner(txn))"
+        returns, call = "None", "self._acknowledge(messages, txn)"
     elif returns == "Awaitable[None]":
         returns, call = "None", f"self._wait_for({', '.join([target, *given])})"
     else:

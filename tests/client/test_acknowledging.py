@@ -1,6 +1,8 @@
 """Acknowledgements of our client: in groups, of parts of batches, and with the broker's answer."""
 
 import asyncio
+import gc
+from weakref import ref
 
 import pytest
 from support.admin import ask
@@ -8,7 +10,7 @@ from support.draining import data, drained
 
 from magnetar import InitialPosition, SubscriptionType
 from magnetar.client import blocking
-from magnetar.errors import AlreadyClosed, NotAllowed
+from magnetar.errors import AlreadyClosed, InvalidValue, NotAllowed
 
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
 PAYLOADS = [b"%d" % number for number in range(6)]
@@ -153,6 +155,54 @@ async def test_a_message_acknowledges_itself_and_asks_for_itself_again(client, t
         await consumer.close()
         with pytest.raises(AlreadyClosed):
             again.ack()
+
+
+async def test_a_consumer_and_a_message_that_it_is_kept_with_are_forgotten_together(client, topic):
+    consumer, messages = await received(client, topic, batch=3)
+    consumer.kept = messages
+    gone, message = ref(consumer), messages[0]
+    await consumer.close()
+    del messages, consumer
+    with pytest.raises(AlreadyClosed):
+        message.ack()
+    del message
+    await asyncio.sleep(0)  # The loop lets go of what it called last.
+    gc.collect()
+    assert gone() is None
+
+
+async def test_the_rest_of_a_batch_is_not_acknowledged_once_it_is_closed(client, topic):
+    consumer, messages = await received(client, topic, batch=3)
+    consumer.acknowledge(messages[0])
+    consumer.acknowledge(messages[1])
+    await consumer.close()
+    with pytest.raises(AlreadyClosed):
+        consumer.acknowledge(messages[2])
+    assert len(await left(client, topic)) == len(PAYLOADS)
+
+
+def test_lists_are_acknowledged_in_the_blocking_client_too(broker, topic):
+    earliest = InitialPosition.EARLIEST
+    with blocking.Client(broker.service_url) as client:
+        with client.create_producer(topic, batch_messages_max=3) as producer:
+            producer.send_many(PAYLOADS)
+        with client.subscribe(topic, "s", initial_position=earliest) as consumer:
+            messages = consumer.receive_many(10, 20, count_min=6)
+            consumer.acknowledge(messages[:2])
+            consumer.acknowledge(iter(messages[2:3]))
+            consumer.acknowledge([])
+            with pytest.raises(InvalidValue):
+                consumer.acknowledge([messages[3], "no message"])
+            consumer.flush()
+            assert consumer.backlog() == 1
+        with pytest.raises(AlreadyClosed):
+            consumer.acknowledge(messages[3:])
+        with pytest.raises(AlreadyClosed):
+            consumer.acknowledge([])
+        with client.subscribe(topic, "s") as again:
+            assert data(again.receive_many(10, 20, count_min=3)) == PAYLOADS[3:]
+        with pytest.raises(AlreadyClosed):
+            again.acknowledge(messages[4])
 
 
 def test_a_message_of_the_blocking_client_does_the_same(broker, topic):

@@ -306,7 +306,7 @@ class Receiver(ReceiverFacade, Generic[T_co]):
 
         Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
-        return self._take(self._receiver.receive, timeout_s)
+        return self._take(timeout_s)
 
     def receive_many(
         self,
@@ -458,7 +458,7 @@ class Consumer(Receiver[T_co]):
         a batch, and awaiting it ends with the broker's answer: it raises TransactionConflict for
         what another transaction has acknowledged. The transaction waits for it in any case.
         """
-        self._acknowledge(messages, inner(txn))
+        self._acknowledge(messages, txn)
 
     def acknowledge_cumulative(
         self, message: Message[Any] | MessageId, *, txn: Transaction | None = None

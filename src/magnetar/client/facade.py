@@ -21,7 +21,7 @@ from .handover import Handover
 from .leaving import added_to, time_to_close
 from .listener_thread import ListenerThread
 from .loop_thread import LoopThread, loop_thread, making
-from .message import Message
+from .message import Delivery, Message
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -89,18 +89,6 @@ class Facade:
         self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         return self._thread.wait_for(function, *args, **kwargs)
-
-    def _take(
-        self,
-        function: "Callable[P, Coroutine[Any, Any, Message[T]]]",
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> "Message[T]":
-        """Receive a message. When the call is interrupted, the next one gets it."""
-        put_back = self._made._put_back
-        return self._thread.run(
-            partial(function, *args, **kwargs), lambda message: put_back([message])
-        )
 
     def _take_many(
         self,
@@ -170,6 +158,7 @@ class ReceiverFacade(MadeFacade):
         super()._begin(thread)
         self._made._facade = ref(self)
         self._acknowledged: deque[Message[Any] | MessageId] = deque()
+        self._needs_none: Delivery | None = None  # One that ``_needs_no_answer``, as the last did.
         self._interrupted = False  # A call was, and the loop may not have heard of it.
         self._posted = False  # Invariant: it is True only while the loop is going to take them.
         if self._listener is not None:
@@ -177,18 +166,16 @@ class ReceiverFacade(MadeFacade):
             self._thread = thread  # The listener may use it, and all above, at once.
             thread.call(self._made._start_listening, hand)
 
-    def _take(
-        self,
-        function: "Callable[P, Coroutine[Any, Any, Message[T]]]",
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> "Message[T]":
+    def _take(self, timeout_s: float | None) -> "Message[Any]":
+        """Receive a message. When the call is interrupted, the next one gets it."""
+        if self._thread.inherited:
+            self.own()
         made, thread = self._made, self._thread
         try:
             # What an interrupted call leaves is put back on the loop, and comes before all others.
-            message: Message[T] | None = None if self._interrupted else made._pop(thread.post)
+            message: Message[Any] | None = None if self._interrupted else made._pop(thread.post)
             if message is None:
-                work = partial(function, *args, **kwargs)
+                work = partial(made.receive, timeout_s)
                 message = thread.run(work, lambda message: made._put_back([message]))
                 self._interrupted = False
         except MagnetarError:
@@ -199,24 +186,38 @@ class ReceiverFacade(MadeFacade):
         return message
 
     def _acknowledge(
-        self,
-        messages: "Message[Any] | MessageId | Iterable[Message[Any] | MessageId]",
-        txn: Any,
+        self, messages: "Message[Any] | MessageId | Iterable[Message[Any] | MessageId]", txn: Any
     ) -> None:
-        """One message is left to be acknowledged with others, if the broker need not answer.
+        """Messages are left to be acknowledged with others, if the broker need not answer.
 
         A transaction waits for the answers, when it is committed.
         """
+        if (
+            txn is None
+            and isinstance(messages, Message)
+            and messages.delivery is self._needs_none
+            and not self._thread.inherited
+        ):
+            self._acknowledged.append(messages)
+            if not self._posted:
+                self._post_acknowledged()
+            return
         consumer = self._asyncio
         if txn is not None:
-            self._call(consumer.acknowledge, listed(messages), txn=txn)
+            self._call(consumer.acknowledge, listed(messages), txn=inner(txn))
             return
-        if not isinstance(messages, (Message, MessageId)) or not consumer._needs_no_answer(
-            messages
-        ):
-            self._wait_for(consumer.acknowledge, listed(messages))
+        messages = listed(messages)
+        if not consumer._needs_no_answer(messages):
+            self._wait_for(consumer.acknowledge, messages)
             return
-        self._acknowledged.append(messages)
+        if isinstance(messages, (Message, MessageId)):
+            self._needs_none = messages.delivery if isinstance(messages, Message) else None
+            self._acknowledged.append(messages)
+        else:
+            self._acknowledged.extend(messages)
+        self._post_acknowledged()
+
+    def _post_acknowledged(self) -> None:
         if not self._posted:
             self._thread.post(self._acknowledge_all)
             self._posted = True  # An interruption before this costs a look for nothing.
@@ -228,6 +229,10 @@ class ReceiverFacade(MadeFacade):
             self._made.acknowledge(taken)
         except MagnetarError as error:
             log.warning("consumer.not_acknowledged messages=%d error=%s", len(taken), error)
+
+    def _close(self, timeout_s: float | None = None) -> None:
+        self._needs_none = None
+        super()._close(timeout_s)
 
 
 class ClientFacade(Facade):

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, cast
 
-from magnetar.errors import NotAllowed
+from magnetar.errors import AlreadyClosed, NotAllowed
 from magnetar.inner.plain.batches import Single
 from magnetar.message.batch import parse_single
 from magnetar.message.keys import decoded_key
@@ -46,7 +46,10 @@ class EncryptionContext:
 
 @dataclass(slots=True, eq=False)
 class Delivery:
-    """One entry as it reached a consumer. The messages in it share it."""
+    """One entry as it reached a consumer. The messages in it share it.
+
+    It holds nothing that messages are held by: the collector of garbage does not know of these.
+    """
 
     topic: str
     position: Position
@@ -218,6 +221,8 @@ class Message(NamedTuple, Generic[T_co]):
     def _consumer(self) -> Any:
         holder = self.delivery.holder
         consumer = None if holder is None else holder()
+        if holder is not None and consumer is None:
+            raise AlreadyClosed(f"the consumer of {self.topic} is closed")
         if not hasattr(consumer, "acknowledge"):
             raise NotAllowed(f"{self} is not of a consumer: what readers get needs no ack")
         return consumer

@@ -86,8 +86,8 @@ class AckSender:
         if isinstance(message, Message):
             delivery = message.delivery
             if delivery.batch_size > 1 and not delivery.chunks:
-                sends = self.state.one(delivery.position, message.batch_index, delivery.batch_size)
-                if not sends:
+                some = (message.batch_index,)
+                if not self.state.some(delivery.position, some, delivery.batch_size):
                     return ACKNOWLEDGED
             else:
                 self._acknowledge_indexes(delivery, (message.batch_index,))
@@ -211,4 +211,4 @@ class AckSender:
         elif len(indexes) >= delivery.batch_size and len(set(indexes)) >= delivery.batch_size:
             self.state.entry(delivery.position)
         else:
-            self.state.indexes(delivery.position, indexes, delivery.batch_size)
+            self.state.some(delivery.position, indexes, delivery.batch_size)

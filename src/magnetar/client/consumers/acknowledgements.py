@@ -9,8 +9,8 @@ transaction that has not ended and may be aborted. Which they are it knows bette
 entry is reported as a bit set, too, when all is acknowledged that was delivered of it.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from magnetar.model.position import Position
@@ -40,8 +40,23 @@ class AckBatch:
             yield AckBatch(self.positions[part], sets, self.cumulative)
 
 
+@dataclass(slots=True)
+class AckRun:
+    """Messages of one entry that are acknowledged in turn, and noted together.
+
+    Whoever acknowledges the next of them may add it here, if not the last.
+    """
+
+    position: Position | None = None  # None once they are noted: nothing may be added any more.
+    batch_size: int = 0
+    left: int = 0  # With so many more they are noted.
+    indexes: list[int] = field(default_factory=list)
+
+
 class Acknowledgements:
     """The acknowledgements of one consumer."""
+
+    run: AckRun  # The one that goes on.
 
     def __init__(
         self,
@@ -69,10 +84,7 @@ class Acknowledgements:
         self._mark_unsent = False
         self._chunked = ChunkSpans()
         self._held: tuple[Position, int] | None = None  # The mark that a chunked message holds up.
-        self._run_of: Position | None = None  # The entry whose messages are acknowledged in turn,
-        self._run: list[int] = []  # and their indexes, which are noted when there are so many
-        self._run_size = 0  # as were left of it.
-        self._batch_size = 0
+        self.run = AckRun()
         self._sent: dict[Position, None] = {}
         self._sent_before: dict[Position, None] = {}
         self._period_end = 0.0
@@ -88,33 +100,36 @@ class Acknowledgements:
         if self._mark is None or position > self._mark:
             self._whole[position] = None
 
-    def one(self, position: Position, index: int, batch_size: int) -> bool:
-        """As ``indexes`` for one message; whether there may be something to send for it.
+    def some(self, position: Position, indexes: Sequence[int], batch_size: int) -> bool:
+        """As ``indexes``; whether there may be something to send for it.
 
         Messages of an entry are mostly acknowledged in turn: they are noted together, when the
         last of them is or something else happens.
         """
-        if position is not self._run_of:
+        run = self.run
+        if position is not run.position:
             left = self.remaining(position)
             if left is not None:
                 left &= ~self._missing.get(position, 0)
-            self._run_of, self._batch_size = position, batch_size
-            self._run_size = batch_size if left is None else left.bit_count()
-        self._run.append(index)
-        if self._batch_index or len(self._run) >= self._run_size:
+            count = batch_size if left is None else left.bit_count()
+            run = self.run = AckRun(position, batch_size, 0 if self._batch_index else count)
+        run.indexes += indexes
+        run.left -= len(indexes)
+        if run.left <= 0:
             self._note_run()
             return True
         return False
 
     def _note_run(self) -> None:
-        position, run = self._run_of, self._run
+        run = self.run
+        position = run.position
         if position is None:
             return
-        self._run_of, self._run = None, []
-        if len(set(run)) == self._batch_size:
+        run.position = None
+        if len(set(run.indexes)) == run.batch_size:
             self.entry(position)
         else:
-            self.indexes(position, run, self._batch_size)
+            self.indexes(position, run.indexes, run.batch_size)
 
     def indexes(self, position: Position, indexes: Iterable[int], batch_size: int) -> None:
         """Acknowledge some messages of an entry, by their index in the batch."""

@@ -15,13 +15,16 @@ from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import MessageId
 from magnetar.schemas.schema import T_co
 
-from .ack_receipts import all_of
+from .ack_receipts import ACKNOWLEDGED, all_of
+from .acknowledgements import AckRun
 from .receiver import Receiver
 from .topic_consumer import TopicConsumer
 
 
 class Consumer(Receiver[T_co]):
     """Receives the messages of one subscription. Made by ``Client.subscribe``."""
+
+    _run = AckRun()  # The entry of the message that was acknowledged last, if it has more of them.
 
     @property
     def subscription(self) -> str:
@@ -56,9 +59,18 @@ class Consumer(Receiver[T_co]):
         """
         if txn is not None:
             return self._acknowledge_in(txn, messages)
+        if isinstance(messages, Message):
+            run = self._run
+            if run.left > 1 and messages.delivery.position is run.position:  # The usual case.
+                run.indexes.append(messages.batch_index)
+                run.left -= 1
+                return ACKNOWLEDGED
         if isinstance(messages, (Message, MessageId)):
-            done = self._part_of(messages).acks.acknowledge_one(messages)
-            if self._interceptors is not None:
+            acks = self._part_of(messages).acks
+            done = acks.acknowledge_one(messages)
+            if self._interceptors is None:
+                self._run = acks.state.run
+            else:
                 self._interceptors.on_acknowledge((messages,))
             return done
         given = _several(messages)
@@ -72,9 +84,17 @@ class Consumer(Receiver[T_co]):
         groups = groupby(given, self._part_of)
         return all_of([part.acks.acknowledge(list(group)) for part, group in groups])
 
-    def _needs_no_answer(self, message: Message[Any] | MessageId) -> bool:
-        """On any thread: ``acknowledge`` of this is done at once. Raises InvalidValue as that."""
-        return not self._part_of(message).acks.has_receipts
+    def _needs_no_answer(
+        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
+    ) -> bool:
+        """On any thread: ``acknowledge`` of these is done at once. Raises InvalidValue as that."""
+        if isinstance(messages, (Message, MessageId)):
+            return not self._part_of(messages).acks.has_receipts
+        given = _several(messages)
+        if self._parts.closed:
+            self._parts.raise_if_over()
+        parts = {part for part, _ in groupby(given, self._part_of)}
+        return self._interceptors is None and not any(part.acks.has_receipts for part in parts)
 
     def acknowledge_cumulative(
         self, message: Message[Any] | MessageId, *, txn: Transaction | None = None
@@ -190,6 +210,10 @@ class Consumer(Receiver[T_co]):
             wanted.setdefault(self._part_of(message), []).append(message)
         for part, group in wanted.items():
             part.redeliver(group)
+
+    async def _close(self, timeout_s: float | None) -> None:
+        self._run = AckRun()
+        await super()._close(timeout_s)
 
     async def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription and close; ``force``: even when others are connected to it.

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Generic, Self
+from weakref import ref
 
 from magnetar.checks import check_count, check_timeout, milliseconds
 from magnetar.client.gather_all import close_all
@@ -26,7 +27,7 @@ from .receive_queue import NOTHING, OpenedMessages
 from .received_topics import ReceivedTopics
 from .topic_consumer import TopicConsumer
 
-OPENED_AHEAD: Final = 100  # Messages that threads find opened, if so many have come.
+OPENED_AHEAD: Final = 1000  # Messages that threads find opened, if so many have come.
 
 
 class Receiver(Generic[T_co]):
@@ -54,7 +55,8 @@ class Receiver(Generic[T_co]):
         self._interceptors = ConsumerInterceptors(interceptors, self) if interceptors else None
         self._on_closed = closed
         self._topics = topics
-        topics.interceptors, topics.face, topics.leave = self._interceptors, self._face, self._leave
+        topics.interceptors, topics.leave = self._interceptors, self._leave
+        topics.face = partial(_face, ref(self))
         self._parts = topics.parts
         self._part_of = self._parts.part_of
         self._queues = topics.queues
@@ -70,10 +72,6 @@ class Receiver(Generic[T_co]):
         self._refuses_listener_errors = refuses_listener_errors
         self._facade: Callable[[], Any] | None = None  # Returns that of the blocking client.
         self._closing = Closing(f"consumer of {topic}", self._close)
-
-    def _face(self) -> Any:
-        """Return what the application holds: this or its blocking facade, or None any more."""
-        return self if self._facade is None else self._facade()
 
     @property
     def topic(self) -> str:
@@ -330,3 +328,9 @@ class Receiver(Generic[T_co]):
             raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
         self._receive_from(self._parts.by_topic.get(taken[0].topic))
         return taken[0]
+
+
+def _face(receiver: "ref[Receiver[Any]]") -> Any:
+    """Return what the application holds: the receiver or its blocking facade, or None any more."""
+    found = receiver()
+    return found if found is None or found._facade is None else found._facade()

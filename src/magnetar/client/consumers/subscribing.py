@@ -26,7 +26,8 @@ class Subscribing:
     start: Start | None
     schema: Schema[Any] | None = None
     letters: DeadLetterSetup | None = None
-    holder: Callable[[], Any] | None = None  # Returns what the application receives by.
+    holder: Callable[[], Any] | None = None
+    """Returns what the application receives by, or None any more: it does not hold it."""
 
     def command(
         self,

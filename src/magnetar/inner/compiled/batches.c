@@ -191,15 +191,19 @@ PyObject *inner_unpack(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     return NULL;
 }
 
-/* A tuple of a kind of them. A tuple is what allocating one leaves to be filled, of any kind. */
+/* A tuple of a kind of them. A tuple is what allocating one leaves to be filled, of any kind.
+   The collector of garbage is not told of it, which would cost as much as making it: so no owner may
+   hold what its rows are held by, for such a circle stays. */
 static PyObject *row(PyTypeObject *kind, PyObject *owner, Py_ssize_t index, const Reader *head,
                      const Reader *body) {
     allocfunc allocate = (allocfunc)PyType_GetSlot(kind, Py_tp_alloc);
     PyObject *row = allocate(kind, 4);
     if (row == NULL) return NULL;
     if (put_in_tuple(row, 0, Py_NewRef(owner)) && put_in_tuple(row, 1, PyLong_FromSsize_t(index)) &&
-        put_in_tuple(row, 2, bytes_of(head)) && put_in_tuple(row, 3, bytes_of(body)))
+        put_in_tuple(row, 2, bytes_of(head)) && put_in_tuple(row, 3, bytes_of(body))) {
+        PyObject_GC_UnTrack(row);
         return row;
+    }
     Py_DECREF(row);
     return NULL;
 }

@@ -56,8 +56,8 @@ def test_an_entry_that_came_in_part_is_told_as_a_set_and_then_forgotten(batch_in
     state = acks(batch_index=batch_index)
     state.delivered(P(1, 1), left=0b111, missing=0b010, whole=0b111)
     assert state.count == 0
-    assert state.one(P(1, 1), 0, 3) is batch_index
-    assert state.one(P(1, 1), 2, 3)
+    assert state.some(P(1, 1), [0], 3) is batch_index
+    assert state.some(P(1, 1), [2], 3)
     [told] = state.drain(0.0)
     assert (told.positions, told.sets) == ([P(1, 1)], [[0b010]])
     assert state.remaining(P(1, 1)) is None
@@ -371,7 +371,7 @@ def test_messages_acknowledged_one_by_one_are_those_acknowledged_by_index(steps,
         if step == "one":
             before = apart.count
             apart.indexes(position, [index], 4)
-            if not together.one(position, index, 4):
+            if not together.some(position, [index], 4):
                 assert apart.count == before, "there is something to send"
         elif step == "drain":
             assert drained(together) == drained(apart)

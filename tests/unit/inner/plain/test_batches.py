@@ -1,8 +1,11 @@
 """inner/plain/batches.py: how far a payload is taken apart; message/batch.py has more."""
 
+import gc
+
 import pytest
 from unit.inner.builds import both_builds
 
+from magnetar.inner import plain
 from magnetar.proto import PulsarApi_pb2 as pb
 
 pytestmark = both_builds
@@ -60,6 +63,11 @@ def test_messages_come_as_the_kind_of_tuple_that_is_asked_for(loops):
     assert [row[1] for row in loops.unpack_as(tuple, None, payload, 0, 2)] == [0, 1]
     with pytest.raises(TypeError):
         loops.unpack_as(list, owner, payload, 0, 1)
+
+
+def test_making_many_costs_no_looking_for_garbage_among_them(loops):
+    found = loops.unpack_as(Row, object(), single(b"body", sequence_id=1)[1] * 9, 0, 9)
+    assert [gc.is_tracked(row) for row in found] == [loops is plain] * 9
 
 
 def test_packed_messages_are_numbered(loops):
