@@ -272,6 +272,7 @@ ALWAYS: Final = {
     "Future": "from concurrent.futures import",
     "Iterator": "from collections.abc import",
     "MadeFacade": "from magnetar.client.facade import",
+    "SendFuture": "from magnetar.client.send_future import",
     "ProducerFacade": "from magnetar.client.facade import",
     "ReceiverFacade": "from magnetar.client.facade import",
     "inner": "from magnetar.client.facade import",
@@ -314,8 +315,7 @@ SPECIAL: Final = {
         Raises at once: QueueFull when there is no room (call ``ready``), AlreadyClosed,
         InvalidValue. The future cannot be cancelled.
         """
-        receipt: Future[MessageId] = Future()
-        receipt.set_running_or_notify_cancel()
+        receipt = SendFuture()
         self._handover.put(value, details, receipt)
         return receipt
 ''',

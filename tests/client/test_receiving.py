@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from support.admin import ask
+from support.loop import until
 
 from magnetar import InitialPosition, KeySharedPolicy, SubscriptionType
 from magnetar.errors import ConsumerAssignFailed, InvalidValue, TimedOut
@@ -25,6 +26,30 @@ async def put(client, topic, *payloads, **options):
 
 def data(messages):
     return [message.data for message in messages]
+
+
+async def test_who_receives_without_a_pause_lets_the_loop_ask_for_more(client, topic):
+    consumer = await subscribe(client, topic, receiver_queue_size=100)
+    await put(client, topic, *(b"%d" % number for number in range(100)))
+    await until(lambda: consumer.stats.messages_queued == 100)
+    await consumer.receive()
+    received, ran = 1, []
+    asyncio.get_running_loop().call_soon(lambda: ran.append(received))
+    for received in range(1, 100):
+        assert (await consumer.receive()).data == b"%d" % received
+    assert len(ran) == 1
+    assert ran[0] >= 50, "that many have to be consumed before the broker is asked"
+
+
+async def test_a_list_that_is_cancelled_while_the_loop_asks_for_more_comes_next(client, topic):
+    consumer = await subscribe(client, topic, receiver_queue_size=10)
+    await put(client, topic, *(b"%d" % number for number in range(10)))
+    await until(lambda: consumer.stats.messages_queued == 10)
+    waiting = asyncio.ensure_future(consumer.receive_many(8))
+    asyncio.get_running_loop().call_soon(waiting.cancel)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert data(await consumer.receive_many(8)) == [b"%d" % number for number in range(8)]
 
 
 async def test_a_list_is_complete_when_it_has_enough_messages(client, topic):

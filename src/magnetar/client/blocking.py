@@ -43,6 +43,7 @@ from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMes
 from magnetar.client.producers import producer as producer_module
 from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerOptions
+from magnetar.client.send_future import SendFuture
 from magnetar.client.statistics import ConsumerStats, ProducerStats
 from magnetar.client.transaction import TransactionState
 from magnetar.errors import AlreadyClosed, UndecodableValue
@@ -170,8 +171,7 @@ class Producer(ProducerFacade, Generic[T]):
         Raises at once: QueueFull when there is no room (call ``ready``), AlreadyClosed,
         InvalidValue. The future cannot be cancelled.
         """
-        receipt: Future[MessageId] = Future()
-        receipt.set_running_or_notify_cancel()
+        receipt = SendFuture()
         self._handover.put(value, details, receipt)
         return receipt
 

@@ -38,6 +38,7 @@ class IncomingMessages:
     """Keeps the incoming messages of one ``TopicConsumer``."""
 
     paused: bool  # The broker gets no permits.
+    asked: bool  # The broker was given some: whoever goes on receiving lets the loop write that.
     receiving: bool  # Messages from before a seek or reconnection are not taken.
     epoch: int  # Counts redeliveries of an ordered subscription: older messages are not taken.
     connection: Connection | None  # The one to ask for messages; None while there is none.
@@ -65,6 +66,7 @@ class IncomingMessages:
         again.
         """
         self.paused = False
+        self.asked = False
         self.receiving = False
         self.epoch = 0
         self.interceptors = None
@@ -226,6 +228,7 @@ class IncomingMessages:
     def _give_permits(self) -> None:
         if self.connection is not None and not self.paused:
             self.connection.write(requests.flow(self._id, self._queue.take_permits()))
+            self.asked = True
 
     def start(self) -> Start | None:
         """Where to begin, of a subscription that is not durable."""
@@ -240,6 +243,7 @@ class IncomingMessages:
         self.receiving = True
         self._queue.restart()
         self._ask_anew()
+        self.asked = False  # Nobody receives meanwhile.
 
     def detached(self) -> None:
         """Drop what waits, and receive nothing before ``attached``."""

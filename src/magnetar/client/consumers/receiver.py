@@ -1,10 +1,10 @@
 """What consumers and readers have in common: they receive, and have a place in the log."""
 
 import asyncio
-from asyncio import _get_running_loop
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
+from threading import get_ident
 from typing import Any, Final, Generic, Self
 from weakref import ref
 
@@ -68,7 +68,9 @@ class Receiver(Generic[T_co]):
         self._unsettled = 0  # Messages taken from them, since the topic was told of any.
         self._settles = False  # The loop is going to tell it, for another thread.
         self._opened_ahead = 0  # Messages that other threads need not ask for one by one.
+        self._asked = False  # The broker was asked for more, and the loop has not written it yet.
         self._loop = asyncio.get_running_loop()
+        self._ident = get_ident()  # These two say what the running loop is, without a system call.
         self._refuses_listener_errors = refuses_listener_errors
         self._facade: Callable[[], Any] | None = None  # Returns that of the blocking client.
         self._closing = Closing(f"consumer of {topic}", self._close)
@@ -103,8 +105,10 @@ class Receiver(Generic[T_co]):
 
         Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
+        if self._asked:  # Before a message is taken: a call that is cancelled loses none.
+            await self._let_write()
         message = next(self._messages.messages, None)  # The usual case, as in ``__anext__``.
-        if message is None or _get_running_loop() is not self._loop:
+        if message is None or self._ident != get_ident() or not self._loop.is_running():
             return await self._receive(timeout_s, message)
         self._unsettled += 1
         if self._unsettled >= self._settled_every:
@@ -132,15 +136,26 @@ class Receiver(Generic[T_co]):
             check_count("count_min", count_min)
         if count_min > 1 or bytes_max is not None or self._queues.held:
             return await self._queues.collect(count_max, count_min, bytes_max, timeout_s)
-        return await self._queues.wait(count_max, timeout_s, IncomingMessages.take)
+        taken = await self._queues.wait(count_max, timeout_s, IncomingMessages.take)
+        only = self._parts.only
+        if only is not None and only.incoming.asked:
+            only.incoming.asked = False
+            try:
+                await asyncio.sleep(0)  # As in ``receive``.
+            except BaseException:
+                self._put_back(taken)
+                raise
+        return taken
 
     def __aiter__(self) -> Self:
         """Messages for ever; ends when it is closed."""
         return self
 
     async def __anext__(self) -> Message[T_co]:
+        if self._asked:
+            await self._let_write()
         message = next(self._messages.messages, None)
-        if message is None or _get_running_loop() is not self._loop:
+        if message is None or self._ident != get_ident() or not self._loop.is_running():
             try:
                 return await self._receive(None, message)
             except AlreadyClosed:
@@ -312,6 +327,16 @@ class Receiver(Generic[T_co]):
         self._unsettled, self._settles = 0, False
         if self._part is not None:
             self._part.incoming.settle()
+            self._note_asked(self._part)
+
+    def _note_asked(self, part: TopicConsumer) -> None:
+        if part.incoming.asked:
+            self._asked, part.incoming.asked = True, False
+
+    async def _let_write(self) -> None:
+        """Let the loop run once: who never waits would have the broker wait until all is taken."""
+        self._asked = False
+        await asyncio.sleep(0)
 
     async def _receive(
         self, timeout_s: float | None, elsewhere: Message[T_co] | None
@@ -326,7 +351,10 @@ class Receiver(Generic[T_co]):
         taken = await self._queues.wait(1, timeout_s, IncomingMessages.take)
         if not taken:
             raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
-        self._receive_from(self._parts.by_topic.get(taken[0].topic))
+        part = self._parts.by_topic.get(taken[0].topic)
+        self._receive_from(part)
+        if part is not None:
+            self._note_asked(part)
         return taken[0]
 
 

@@ -66,7 +66,7 @@ class TopicConsumers:
         """The one that a message is from. Raises NotOfConsumer, AlreadyClosed."""
         if self.closed:
             self.raise_if_over()
-        if isinstance(message, Message | TopicMessageId):
+        if isinstance(message, (Message, TopicMessageId)):
             part = self.by_topic.get(message.topic) or self.former.get(message.topic)
             if part is not None:
                 return part

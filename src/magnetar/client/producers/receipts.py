@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import repeat
-from typing import overload
+from typing import Final, overload
 
 from magnetar.client.outgoing_message import Settled
 from magnetar.client.transaction import Transaction
@@ -191,12 +191,13 @@ class InTransaction:
         return True  # The transaction raises an error when it is to be committed.
 
 
+_OURS: Final = (ReceiptPart, Notice, InTransaction)
 Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart | Notice | InTransaction
 
 
 def settle(waiter: Waiter, outcome: Stored | MagnetarError) -> bool:
     """Settle a waiter. Returns whether it still waited."""
-    if isinstance(waiter, ReceiptPart | Notice | InTransaction):
+    if isinstance(waiter, _OURS):
         return waiter.settle(outcome)
     if waiter.done():
         return not waiter.cancelled()
