@@ -249,6 +249,16 @@ async def test_after_a_watch_told_a_read_shows_the_change(store, other):
     await asyncio.gather(*tasks)
 
 
+async def test_who_has_put_was_told_of_all_that_was_put_before(store, other):
+    heard = Heard()
+    store.watch("/a", heard)
+    await store.get("/a")
+    for number in range(20):
+        await other.put(f"/a/{number}", b"")
+        await store.put(f"/b/{number}", b"", expected_version=ABSENT, ephemeral=True)
+        assert f"/a/{number}" in heard.all
+
+
 async def test_a_watch_tells_of_its_own_part_alone(store, other):
     heard, everything = Heard(), Heard()
     store.watch("/a", heard)

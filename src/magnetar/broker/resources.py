@@ -160,6 +160,12 @@ class Resources:
         policies = await self._records.get(paths.namespace(topic.namespace), self._namespace_of)
         return (_WHOLE_RING if policies is None else policies.bundles).bundle_of(topic)
 
+    async def has_bundle(self, bundle: Bundle) -> bool:
+        """Whether a namespace has this bundle: it may have been split."""
+        policies = await self._records.get(paths.namespace(bundle.namespace), self._namespace_of)
+        bundles = _WHOLE_RING if policies is None else policies.bundles
+        return bundle in bundles.of(bundle.namespace)
+
     def is_taken(self, namespace: NamespaceName, stored: NamespacePolicies) -> bool:
         """Whether a namespace is more than a default one that nobody has changed."""
         return namespace not in DEFAULT_NAMESPACES or stored != NamespacePolicies.fresh(

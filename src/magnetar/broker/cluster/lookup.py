@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from magnetar.broker.resources import Resources
-from magnetar.errors import TopicNotFound
+from magnetar.errors import NotOwner, TopicNotFound
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.counts import OperationCounts
@@ -43,7 +43,10 @@ class Lookup:
         with self.counts.counted(asyncio.get_running_loop().time):
             if await self._resources.namespace(topic.namespace) is None:
                 raise TopicNotFound("Namespace not found")
-            owner = await self._ownership.acquire(await self._resources.bundle(topic))
+            try:
+                owner = await self._ownership.acquire(await self._resources.bundle(topic))
+            except NotOwner:  # Its bundle was split, which is known now.
+                owner = await self._ownership.acquire(await self._resources.bundle(topic))
             return self._here if owner is self._ownership.own else Found(owner, kept=False)
 
     async def owners_elsewhere(

@@ -107,6 +107,7 @@ class Ownership:
         self._give_up: Callable[[Bundle], Awaitable[None]] = _nothing
         self._successors: Iterator[BrokerAddress] | None = None
         self._place: Place | None = None
+        self._exists: Callable[[Bundle], Awaitable[bool]] = _always
         self._leases = member.leases(paths.BUNDLE_OWNERS, self._lost)
 
     def close(self) -> None:
@@ -119,6 +120,14 @@ class Ownership:
         When the call returns, nothing may be answered any more for the topics of the bundle.
         """
         self._give_up = give_up
+
+    def exist_by(self, exists: Callable[[Bundle], Awaitable[bool]]) -> None:
+        """Let ``exists`` say whether there is a bundle, once its lease is held.
+
+        By then it knows of all that happened before the lease was taken: watches tell of that
+        before the metadata store answers. Who asked may not have known that the bundle was split.
+        """
+        self._exists = exists
 
     def place_by(self, place: Place) -> None:
         """Let ``place`` say which broker takes a bundle that nobody serves."""
@@ -176,7 +185,7 @@ class Ownership:
     async def acquire(self, bundle: Bundle) -> BrokerAddress:
         """Acquire a bundle if it has no owner. Returns its owner, ``own`` for this broker.
 
-        Raises what the metadata store raises.
+        Raises NotOwner where it is no bundle any more, and what the metadata store raises.
         """
         while not self.owns(bundle):
             owner = await self._change(bundle, self._acquire)
@@ -281,15 +290,28 @@ class Ownership:
                 if heartbeat_broker(bundle.namespace) is not None:
                     why = Why.HEARTBEAT
                 elif any(bundle.is_within(each) for each in self.bundles):
-                    why = Why.SPLIT
+                    why = Why.SPLIT  # It becomes a bundle only now.
+                if why is not Why.SPLIT:
+                    await self._check_exists(bundle)
                 self._taken[bundle] = why, self._member.clock.wall_ms()
         finally:
-            # The session may have been lost since the lease was taken, or before all was done.
+            # The lease may have been given back, or the session lost since it was taken.
             taken = owner is self.own and paths.bundle_owner(bundle) in self._leases.held
             self._on(bundle, Event.TAKEN if taken else Event.REFUSED)
         if owner is self.own:  # Its topics need not wait for the end of the note.
             self._member.tasks.spawn(f"transferred {bundle}", self._end_transfer(bundle))
         return owner
+
+    async def _check_exists(self, bundle: Bundle) -> None:
+        """Raises NotOwner, without its lease, where a bundle was split."""
+        exists = False
+        try:
+            exists = await self._exists(bundle)
+        finally:
+            if not exists:
+                await self._leases.release(paths.bundle_owner(bundle))
+        if not exists:
+            raise NotOwner(f"Namespace bundle ({bundle}) was split. Please redo the lookup.")
 
     async def _placed(self, bundle: Bundle, place: Place) -> BrokerAddress | None:
         """Another broker, told by a note to take a bundle; None where this one should, or see."""
@@ -438,3 +460,7 @@ class Ownership:
 
 
 async def _nothing(_bundle: Bundle) -> None: ...
+
+
+async def _always(_bundle: Bundle) -> bool:
+    return True

@@ -126,6 +126,7 @@ class TopicRegistry:
         self._closed = False
         policies.govern(self.loaded)
         ownership.when_lost(self._bundle_lost)
+        ownership.exist_by(resources.has_bundle)
 
     def ask_coordinators(
         self, take_part: Callable[[TxnId, TopicName, str | None], Awaitable[bool]]
@@ -208,19 +209,18 @@ class TopicRegistry:
     async def split_bundle(
         self, bundle: Bundle, parts: Sequence[Bundle], stored: Callable[[], Awaitable[None]]
     ) -> None:
-        """Serve the parts of a bundle instead, where it is served here.
+        """Serve the parts of a bundle instead, whose topics stay open. Raises NotOwner.
 
         The parts are acquired before ``stored`` says that they are bundles, and the whole is
-        released after it, so that no other broker can have a part. Its topics stay open.
+        released after it, so that no other broker can have a part.
         """
-        served = self.ownership.owns(bundle)
-        if served:
-            await asyncio.gather(*map(self.ownership.acquire, parts))
+        if (owner := await self.ownership.acquire(bundle)) is not self.ownership.own:
+            raise self.ownership.elsewhere(bundle, owner)
+        await asyncio.gather(*map(self.ownership.acquire, parts))
         await stored()
-        if served:
-            for name in self._loaded_in(bundle):
-                self._bundles[name] = next(part for part in parts if part.holds(name))
-            await self.ownership.unload(bundle, self._close_bundle)
+        for name in self._loaded_in(bundle):
+            self._bundles[name] = next(part for part in parts if part.holds(name))
+        await self.ownership.unload(bundle, self._close_bundle)
 
     async def unload(self, name: TopicName) -> None:
         """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""

@@ -4,6 +4,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable
 from dataclasses import replace
 
+from magnetar.clock import SystemClock
 from magnetar.errors import StorageError, VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Owner, Record, SessionState, Watch
 from magnetar.storage.metadata.watches import SessionWatches, Watches
@@ -72,6 +73,8 @@ class MemoryMetadataStore:
     ) -> int:
         version = self._check(path, expected_version) + 1
         self._tree.write(path, Record(value, version), self if ephemeral else None)
+        if ephemeral:
+            await SystemClock().sleep(0)  # The watches are told of what was put before.
         return version
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:

@@ -107,6 +107,8 @@ class SqliteMetadataStore:
                 ),
                 writes=True,
             )
+            if ephemeral:  # The watches are told of what was put before, then this is done.
+                await self._ask(_look, writes=False)
         self._tell_others(path)
         return version
 

@@ -63,7 +63,8 @@ class MetadataStore(Protocol):
 
         ``expected_version`` None replaces any version; ``ABSENT`` creates; a version replaces only
         that version. An ephemeral record is deleted when this store's session ends: on ``close``,
-        or some seconds after its process died. Raises VersionMismatch.
+        or some seconds after its process died; who has put one was told by its watches of all that
+        was put before by anybody. Raises VersionMismatch.
         """
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:

@@ -67,6 +67,40 @@ async def test_a_bundle_that_is_being_unloaded_is_not_taken_again_for_who_asks_m
     assert not here.ownership.owns(BUNDLE)
 
 
+async def test_a_bundle_that_was_split_is_not_served_by_who_had_not_heard(brokers):
+    here, there = brokers
+    halves = BUNDLE.split_at([0xA000_0000])
+    exist = [BUNDLE]
+
+    async def exists(bundle):
+        return bundle in exist
+
+    for each in brokers:
+        each.ownership.exist_by(exists)
+    await owner_of(here)
+    for half in halves:  # Of what is split the parts are acquired first.
+        assert await here.ownership.acquire(half) is here.ownership.own
+    exist[:] = halves
+    await here.ownership.unload(BUNDLE, nothing)
+    with pytest.raises(NotOwner, match="was split"):
+        await there.ownership.acquire(BUNDLE)
+    assert there.ownership.states() == {}
+    assert await there.metadata.get(paths.bundle_owner(BUNDLE)) is None
+    assert here.ownership.bundles == halves
+
+
+async def test_a_bundle_of_which_is_not_known_whether_it_was_split_is_given_back(brokers):
+    here, there = brokers
+
+    async def no_answer(_):
+        raise MetadataLost("the metadata store does not answer")
+
+    here.ownership.exist_by(no_answer)
+    with pytest.raises(MetadataLost):
+        await here.ownership.acquire(BUNDLE)
+    assert await owner_of(there) == there.address.service_url
+
+
 async def test_of_two_brokers_who_are_asked_at_once_one_has_it_and_both_know(brokers):
     here, there = brokers
     found = await asyncio.gather(*(owner_of(each) for each in (here, there, here, there)))
