@@ -9,6 +9,7 @@ from magnetar.broker.topics.features.publish_throttle import PublishThrottle
 from magnetar.broker.topics.features.topic_offload import TopicOffload
 from magnetar.broker.topics.log import backlog_limits, log_positions, termination
 from magnetar.broker.topics.log.backlog import BacklogCount
+from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.log.topic_upkeep import TopicUpkeep
 from magnetar.broker.topics.publishing.producer import Producer
@@ -258,7 +259,7 @@ class PersistentTopic:
     ) -> None:
         await self._subscriptions.seek_to_time(subscription, publish_time_ms)
 
-    async def skip(self, subscription: PersistentSubscription, count: int | None = None) -> None:
+    async def skip(self, subscription: Backlogged, count: int | None = None) -> None:
         await self._subscriptions.skip(subscription, count)
 
     async def oldest_publish_time_ms(self, subscription: Subscription) -> int:

@@ -8,6 +8,7 @@ from magnetar.broker.topics.features.compaction import TopicCompaction
 from magnetar.broker.topics.features.publish_throttle import PublishThrottle
 from magnetar.broker.topics.features.topic_offload import TopicOffload
 from magnetar.broker.topics.log.backlog import BacklogCount
+from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.log.topic_upkeep import TopicUpkeep
 from magnetar.broker.topics.publishing.producer import Producer
@@ -227,7 +228,7 @@ class StoredTopic(Topic, Protocol):
     ) -> None:
         """Seek to the first entry published then or later; to the end where none was."""
 
-    async def skip(self, subscription: PersistentSubscription, count: int | None = None) -> None:
+    async def skip(self, subscription: Backlogged, count: int | None = None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
 
     async def count_backlog(

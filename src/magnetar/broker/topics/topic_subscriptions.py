@@ -10,6 +10,7 @@ from magnetar.broker.topics.features.deduplication import CURSOR
 from magnetar.broker.topics.features.topic_rates import TopicRates
 from magnetar.broker.topics.log import log_positions
 from magnetar.broker.topics.log.backlog import BacklogCount, count_backlog
+from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.log.termination import terminated_at
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.subscriptions.persistent_subscription import (
@@ -190,7 +191,7 @@ class TopicSubscriptions:
             None,
         )
 
-    async def skip(self, subscription: PersistentSubscription, count: int | None) -> None:
+    async def skip(self, subscription: Backlogged, count: int | None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
         clock = self.state.context.clock
         subscription.acknowledge_up_to(

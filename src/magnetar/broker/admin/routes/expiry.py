@@ -4,9 +4,9 @@ from typing import Final
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfPartitions, OfTopic
-from magnetar.broker.admin.routes.subscriptions import found_in, where_found
+from magnetar.broker.admin.routes.subscriptions import backlogged_in, where_found
 from magnetar.broker.admin.services import TopicServices
-from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.rest import arguments
 from magnetar.rest.errors import Rejection
@@ -18,17 +18,17 @@ SMALL_BACKLOG: Final = 1_000
 
 
 async def expire(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
-    """Messages of a subscription that were published so many seconds ago, or earlier."""
+    """Messages of a subscription, or of a replicator, published so many seconds ago, or earlier."""
     seconds = arguments.integer(request, "seconds")
-    await _expire(admin, topic, found_in(topic, request), seconds)
+    await _expire(admin, topic, backlogged_in(topic, request), seconds)
     return done()
 
 
 async def expire_all(admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
-    """The same of all durable subscriptions; what is refused for one is done for the others."""
+    """The same of all durable ones; what is refused for one is done for the others."""
     seconds = arguments.integer(request, "seconds")
     refusals = []
-    for subscription in [each for each in topic.subscriptions.values() if each.durable]:
+    for subscription in [each for each in topic.upkeep.backlogs() if each.durable]:
         try:
             await _expire(admin, topic, subscription, seconds)
         except Rejection as refusal:
@@ -40,7 +40,7 @@ async def expire_all(admin: TopicServices, request: Request, topic: StoredTopic)
 
 async def expire_to_message(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Messages up to one, with it. ``excluded`` means the next one, too, as in Pulsar."""
-    at, subscription = arguments.required_position(request), found_in(topic, request)
+    at, subscription = arguments.required_position(request), backlogged_in(topic, request)
     if not topic.upkeep.expire_to(subscription, at.message.position, excluded=at.excluded):
         raise Rejection(
             409,
@@ -52,14 +52,16 @@ async def expire_to_message(_admin: TopicServices, request: Request, topic: Stor
 
 
 async def _expire(
-    admin: TopicServices, topic: StoredTopic, subscription: PersistentSubscription, seconds: int
+    admin: TopicServices, topic: StoredTopic, subscription: Backlogged, seconds: int
 ) -> None:
     """As in Pulsar, no message is 0 seconds old. Raises Rejection where nothing can expire."""
     expired = 0
     if seconds and subscription.backlog:
         before_ms = admin.clock.wall_ms() - seconds * 1000
         expired = await topic.upkeep.expire(subscription, before_ms)
-    near_the_end = bool(subscription.consumers) and subscription.backlog < SMALL_BACKLOG
+    subscribed = topic.subscriptions.get(subscription.name)
+    is_read = subscribed is None or bool(subscribed.consumers)  # A replicator reads by itself.
+    near_the_end = is_read and subscription.backlog < SMALL_BACKLOG
     if not expired and (near_the_end or not subscription.backlog):
         raise Rejection(
             409,

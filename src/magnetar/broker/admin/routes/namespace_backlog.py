@@ -17,12 +17,12 @@ from magnetar.rest.router import Route
 
 
 async def clear(admin: TopicServices, request: Request, bundle: Bundle) -> Reply:
-    """Acknowledge everything, for one subscription name or for all subscriptions."""
+    """Acknowledge everything: of one subscription or replicator by its name, or of all."""
     only = arguments.subscription(request) if "subscription" in request.segments else None
     found, topics = only is None, 0
     async for topic in _topics(admin, bundle):
         topics += 1
-        for subscription in list(topic.subscriptions.values()):
+        for subscription in topic.upkeep.backlogs():
             if only in (None, subscription.name):
                 await topic.skip(subscription)
                 found = True

@@ -6,6 +6,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import About, Answers, OfPartitions, OfTopic, all_of, granted
 from magnetar.broker.admin.services import TopicServices
 from magnetar.broker.admin.topic_access import no_subscription
+from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.subscriptions.persistent_subscription import (
     REPLICATED,
     PersistentSubscription,
@@ -81,15 +82,15 @@ async def set_replicated(_admin: TopicServices, request: Request, topic: StoredT
 
 
 async def skip_all(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
-    """Acknowledge the whole backlog of a subscription."""
-    await topic.skip(found_in(topic, request))
+    """Acknowledge the whole backlog of a subscription, or of a replicator."""
+    await topic.skip(backlogged_in(topic, request))
     return done()
 
 
 async def skip(_admin: TopicServices, request: Request, topic: StoredTopic) -> Reply:
     """Skip a number of entries that are not acknowledged yet."""
     count = arguments.integer(request, "count")
-    await topic.skip(found_in(topic, request), count)
+    await topic.skip(backlogged_in(topic, request), count)
     return done()
 
 
@@ -146,6 +147,18 @@ def found_in(topic: Topic, request: Request) -> Subscription:
     if name not in topic.subscriptions:
         raise no_subscription(name, topic.name)
     return topic.subscriptions[name]
+
+
+def backlogged_in(topic: StoredTopic, request: Request) -> Backlogged:
+    """The subscription of a request, or the replicator whose cursor it names.
+
+    Raises SubscriptionNotFound.
+    """
+    name = arguments.subscription(request)
+    for each in topic.upkeep.backlogs():
+        if each.name == name:
+            return each
+    raise no_subscription(name, topic.name)
 
 
 def _created(_request: Request, answers: Answers) -> Reply:

@@ -141,6 +141,10 @@ class Replicator:
         """Send no faster than this from now on."""
         set_dispatch(self._limit, rate, self._clock.now(), published)
 
+    def acknowledge_up_to(self, position: Position) -> None:
+        """Send nothing up to there any more."""
+        self.cursor.acknowledge_cumulative(position)
+
     def expire(self, position: Position) -> int:
         """Send nothing up to there any more; return how many entries that concerns."""
         before = self.backlog

@@ -21,6 +21,10 @@ class Backlogged(Protocol):
     cursor: Cursor
 
     @property
+    def name(self) -> str:
+        """That of its cursor."""
+
+    @property
     def durable(self) -> bool: ...
 
     @property
@@ -29,8 +33,11 @@ class Backlogged(Protocol):
     @property
     def mark(self) -> Position: ...
 
+    def acknowledge_up_to(self, position: Position) -> None:
+        """Acknowledge everything up to a position."""
+
     def expire(self, position: Position) -> int:
-        """Acknowledge everything up to a position; return how many entries."""
+        """The same of what is too old; return how many entries."""
 
 
 async def expire(ledger: ManagedLedger, subscription: Backlogged, before_ms: int) -> int:

@@ -28,12 +28,12 @@ class TopicUpkeep:
     """Lets go of a subscription, and of its place."""
     replicators: Mapping[str, Backlogged]
 
-    async def expire(self, subscription: PersistentSubscription, before_ms: int) -> int:
+    async def expire(self, subscription: Backlogged, before_ms: int) -> int:
         """Acknowledge what was published before a time, in ms; return how many entries."""
         return await backlog_limits.expire(self.state.ledger, subscription, before_ms)
 
     def expire_to(
-        self, subscription: PersistentSubscription, position: Position, *, excluded: bool = False
+        self, subscription: Backlogged, position: Position, *, excluded: bool = False
     ) -> int:
         """Acknowledge what lies before ``position``, and it; ``excluded``: and the one after it.
 
@@ -45,7 +45,7 @@ class TopicUpkeep:
     async def expire_old(self) -> None:
         """Acknowledge what is older than the policies let it become, for every backlog."""
         now_ms, ttl_s = self.state.clock.wall_ms(), self.state.policies.message_ttl_s or 0
-        for subscription in self._backlogs() if ttl_s else ():
+        for subscription in self.backlogs() if ttl_s else ():
             await backlog_limits.expire(self.state.ledger, subscription, now_ms - ttl_s * 1000)
 
     async def producers_refused(self) -> BacklogQuotaExceeded | None:
@@ -76,7 +76,7 @@ class TopicUpkeep:
     async def exceeded_quota(self) -> BacklogQuota | None:
         """The quota that a backlog exceeds."""
         return await backlog_limits.exceeded_quota(
-            self.state.ledger, self._backlogs(), self.state.policies, self.state.clock.wall_ms()
+            self.state.ledger, self.backlogs(), self.state.policies, self.state.clock.wall_ms()
         )
 
     async def check_backlog(self) -> None:
@@ -91,7 +91,7 @@ class TopicUpkeep:
                 self.state.size_evictions += 1
             now_ms = self.state.clock.wall_ms()
             await backlog_limits.evict(
-                self.state.ledger, self._backlogs(), self.state.policies, quota, now_ms
+                self.state.ledger, self.backlogs(), self.state.policies, quota, now_ms
             )
 
     async def drop_unused_subscriptions(self) -> None:
@@ -112,5 +112,6 @@ class TopicUpkeep:
         )
         return inactivity.unused_max_s(self.state.policies, backlogs, to_compact)
 
-    def _backlogs(self) -> list[Backlogged]:
+    def backlogs(self) -> list[Backlogged]:
+        """Everything that has one: subscriptions, and replicators."""
         return [*self.subscriptions.values(), *self.replicators.values()]
