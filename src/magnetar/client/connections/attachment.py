@@ -39,7 +39,8 @@ T = TypeVar("T")
 
 # An attachment that ends sooner does not reset the backoff: an owner that is detached again at once
 # (because of an entry that the broker cannot store, and that is sent again) comes back more seldom.
-STABLE_S: Final = 10.0
+# Where a broker ends every few seconds, its owners must not wait for a minute in the end.
+STABLE_S: Final = 1.0
 
 # The longest pause while a backlog keeps a producer out: its messages wait for the send timeout.
 BACKLOG_PAUSE_S: Final = 5.0

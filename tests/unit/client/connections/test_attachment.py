@@ -102,6 +102,18 @@ async def test_only_an_attachment_that_lasted_starts_the_delays_over(lookup):
     await owner.attachment.close("the test is over")
 
 
+async def test_who_loses_its_broker_every_few_seconds_does_not_wait_longer_each_time(lookup):
+    clock = ManualClock()
+    owner = Owner(lookup, clock)
+    await owner.attachment.start(5)
+    for _ in range(20):
+        await clock.advance(3)
+        owner.attachment.lost(owner.attached[-1])
+        await clock.advance(0.0011)
+        assert owner.attachment.connection is owner.attached[-1]
+    await owner.attachment.close("the test is over")
+
+
 async def test_who_is_told_that_the_topic_moved_goes_there_at_once(lookup):
     clock = ManualClock()
     owner = Owner(lookup, clock)
