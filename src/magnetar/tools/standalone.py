@@ -38,8 +38,10 @@ from magnetar.tools.process import (
 
 log = logging.getLogger(__name__)
 
-# The broker creates hardly any cyclic garbage, and many objects that live as long as it does.
-_GC_THRESHOLDS: Final = (50_000, 20, 100)
+# The broker creates hardly any cyclic garbage, and many objects that live as long as it does. Each
+# is looked at twice, in pauses of 2,000 and 20,000 objects; all at once, which takes seconds where
+# there are many topics, in a hundred million (tests/unit/broker/topics/test_closed.py).
+_GC_THRESHOLDS: Final = (2_000, 10, 5_000)
 # ZooKeeper's client has a thread, which takes the interpreter several times for each request: a
 # loop that is busy would keep it for 5 ms each time.
 _CLUSTER_SWITCH_S: Final = 0.0005

@@ -1,6 +1,7 @@
 """How the broker as a whole fares: its loop, its disk, its memory."""
 
 import asyncio
+import gc
 import resource
 import shutil
 from collections import defaultdict
@@ -68,11 +69,13 @@ class BrokerHealth:
     damage: LogDamage = field(default_factory=LogDamage)  # That the start found in the log.
     load_report: Callable[[], Mapping[str, Any]] | None = None  # None: no load is balanced.
     loop_lag: Histogram = field(default_factory=Histogram)
+    gc_pauses: Histogram = field(default_factory=Histogram)  # Nothing else runs meanwhile.
     traces: TraceCounts | None = None  # None: there are none.
     certificates: Callable[[], Sequence[Expiry]] = tuple  # Those of TLS.
     cluster: ClusterStores | None = None  # None: the broker is alone.
     started_at: float = field(init=False)  # By ``Clock.now``.
     started_ms: int = field(init=False)
+    _collection_began: float = field(default=0.0, init=False)
     disk_seen: Disk | None = None
     """The free and total space found at the last look."""
 
@@ -81,12 +84,23 @@ class BrokerHealth:
         self.started_ms = self.clock.wall_ms()
 
     async def watch_loop(self) -> None:
-        """Note how late the loop is, for ever."""
+        """Note how late the loop is, and how long garbage collections take, for ever."""
         clock, note = self.clock, self.loop_lag.note
-        while True:
-            due = clock.now() + LAG_INTERVAL_S
-            await clock.sleep(LAG_INTERVAL_S)
-            note(clock.now() - due)
+        gc.callbacks.append(self._collection)
+        try:
+            while True:
+                due = clock.now() + LAG_INTERVAL_S
+                await clock.sleep(LAG_INTERVAL_S)
+                note(clock.now() - due)
+        finally:
+            gc.callbacks.remove(self._collection)
+
+    def _collection(self, phase: str, _: Mapping[str, int]) -> None:
+        now = self.clock.now()
+        if phase == "start":
+            self._collection_began = now
+        else:
+            self.gc_pauses.note(now - self._collection_began)
 
     async def disk(self) -> Disk | None:
         """None where nothing is stored, or the folder cannot be asked. It holds up nobody."""

@@ -288,6 +288,9 @@ class BrokerMetrics:
     def _own(self) -> Iterator[Metric]:
         health = self._admin.broker.health
         yield self._make.histogram("magnetar_loop_lag_seconds", "the event loop", health.loop_lag)
+        yield self._make.histogram(
+            "magnetar_gc_pause_seconds", "garbage collections", health.gc_pauses
+        )
         if health.sync_latency is not None:
             yield self._make.histogram(
                 "magnetar_fsync_seconds", "syncs of the log", health.sync_latency

@@ -49,7 +49,6 @@ class KeyShared(Generic[C]):
         chunked_messages_max: int,
     ) -> None:
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
-        self.table: Deliveries[C] = Deliveries(self._queue_of)
         self.ranges = ranges
         self.draining: DrainingSlots[C] = DrainingSlots()
         self.known_slots = KnownSlots(ranges.slot)
@@ -59,7 +58,10 @@ class KeyShared(Generic[C]):
         self._keys_known_max = keys_known_max
         self._chunk_slots: ChunkSlots[C] = ChunkSlots(chunked_messages_max)
         self._slots_freed = False  # A chunked message is complete: its slot may have a new owner.
-        self._owner = cache(self._owner_of)  # Asked once for each slot until owners change.
+        # Asked once for each slot until owners change.
+        self._owner = cache(partial(_owner_of, self._chunk_slots, ranges))
+        queue_of = partial(_queue_of, self.draining, self._owner)
+        self.table: Deliveries[C] = Deliveries(queue_of)
 
     def join(self, consumer: C) -> None:
         self.ranges.add(consumer, consumer.name, consumer.hash_ranges)
@@ -73,9 +75,6 @@ class KeyShared(Generic[C]):
         self._chunk_slots.forget(consumer)
         self.receivers.remove(consumer)
         self._owners_changed()
-
-    def _owner_of(self, slot: int) -> C | None:
-        return self._chunk_slots.holder(slot) or self.ranges.select(slot)
 
     def _owners_changed(self) -> None:
         self._slots_freed = False
@@ -206,11 +205,6 @@ class KeyShared(Generic[C]):
         found = receiver_blocked(owner)
         return None if found is None else replace(found, slot=slot)
 
-    def _queue_of(self, slot: int | None) -> Hashable:
-        if slot is None or slot in self.draining:
-            return slot
-        return self._owner(slot)
-
     def _slots_of(self, run: EntryRun, traits: EntryTraits) -> list[int]:
         kind = type(self.ranges)
         slots = traits.slots.get(kind)
@@ -220,6 +214,18 @@ class KeyShared(Generic[C]):
             keys = map(metadata.sticky_key, run.data)
             slots = traits.slots[kind] = list(map(self.known_slots.__getitem__, keys))
         return slots
+
+
+def _owner_of(chunk_slots: ChunkSlots[C], ranges: HashRanges[C], slot: int) -> C | None:
+    return chunk_slots.holder(slot) or ranges.select(slot)
+
+
+def _queue_of(
+    draining: DrainingSlots[C], owner_of: Callable[[int], C | None], slot: int | None
+) -> Hashable:
+    if slot is None or slot in draining:
+        return slot
+    return owner_of(slot)
 
 
 class KnownSlots(dict[bytes, int]):

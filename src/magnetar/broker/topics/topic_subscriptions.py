@@ -20,6 +20,7 @@ from magnetar.broker.topics.subscriptions.persistent_subscription import (
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.subscriptions.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_state import StoredTopicState
+from magnetar.callbacks import unheard
 from magnetar.errors import (
     ConsumerBusy,
     Fenced,
@@ -217,6 +218,7 @@ class TopicSubscriptions:
         """Let go of all consumers, who are told; the topic is closed already."""
         for subscription in list(self.by_name.values()):
             subscription.close(to)
+        self.failed = unheard
 
     async def close(self) -> None:
         """End what still runs, once ``disconnect`` was called."""

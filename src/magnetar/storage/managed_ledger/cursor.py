@@ -242,6 +242,7 @@ class Cursor:
         """Save nothing any more: the log is closed."""
         if self._record is not None:
             await self._record.close()
+        self.reader.rest()
 
     async def delete(self) -> None:
         """Delete the record, and its ledgers first. Only the managed ledger calls this."""
@@ -249,6 +250,7 @@ class Cursor:
             await self.ledger_store.delete(LedgerId(ledger_id))
         if self._record is not None:
             await self._record.delete()
+        self.reader.rest()
 
     def clamp(self) -> None:
         """Move the mark and the read position behind the ledgers that were trimmed.

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Protocol
 
+from magnetar.callbacks import unheard
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
@@ -55,6 +56,10 @@ class CursorReader:
         self._acks = acks
         self._log: LogReader | CompactedReader = log
         self._removed = removed
+
+    def rest(self) -> None:
+        """Tell nobody what compaction left out."""
+        self._removed = unheard
 
     @property
     def has_more(self) -> bool:

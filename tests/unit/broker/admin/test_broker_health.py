@@ -1,4 +1,5 @@
 import asyncio
+import gc
 
 from support.clock import ManualClock
 
@@ -16,6 +17,19 @@ async def test_a_loop_that_is_late_is_noted():
     task.cancel()
     assert health.loop_lag.count >= 1
     assert 0.4 <= health.loop_lag.quantile_s(1) <= 0.5
+
+
+async def test_a_garbage_collection_is_noted_as_long_as_the_loop_is_watched():
+    clock, others = ManualClock(), list(gc.callbacks)
+    health = BrokerHealth(clock)
+    task = asyncio.create_task(health.watch_loop())
+    await clock.until_asleep()
+    before = health.gc_pauses.count
+    gc.collect()
+    assert health.gc_pauses.count > before
+    task.cancel()
+    await asyncio.wait([task])
+    assert gc.callbacks == others
 
 
 async def test_the_disk_of_a_folder_and_of_none(tmp_path):

@@ -21,6 +21,7 @@ from typing import Final, Protocol
 
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.topic_state import StoredTopicState
+from magnetar.callbacks import unheard
 from magnetar.errors import MagnetarError, UnknownFailure
 from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun
@@ -265,7 +266,7 @@ class TopicWriter:
 
     async def close(self) -> None:
         """Take nothing more; return when all that was taken is answered."""
-        self._closed = True
+        self._end()
         while self.busy:
             if self._at_rest is None:
                 self._at_rest = asyncio.get_running_loop().create_future()
@@ -273,10 +274,15 @@ class TopicWriter:
 
     def abandon(self) -> None:
         """Take nothing more, and answer nothing: what is under way may be stored or not."""
-        self._closed = True
+        self._end()
         for appender, run in self._take_waiting():
             appender.dropped(run)
         self._rest()
+
+    def _end(self) -> None:
+        self._closed = True
+        self.begin_transactions = None
+        self._failed = unheard
 
     def _may_store(self) -> bool:
         """Whether what waits is appended before an append under way is answered."""

@@ -7,6 +7,7 @@ from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.features.dispatch_throttle import DispatchThrottle
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscriptions.consumer import Consumer
+from magnetar.callbacks import unheard
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.cursor import Cursor
 
@@ -64,6 +65,7 @@ class DispatchCapacity:
 
     def rest(self) -> None:
         """Stop waking the dispatch loop."""
+        self._wake = unheard
         if self.throttle is not None:
             self.throttle.rest()
 

@@ -29,6 +29,7 @@ from magnetar.broker.topics.subscriptions.entry_delivery import EntryDelivery
 from magnetar.broker.topics.subscriptions.entry_filter import EntryFilter
 from magnetar.broker.topics.subscriptions.held_entries import HeldEntries
 from magnetar.broker.topics.subscriptions.takeover import Takeover
+from magnetar.callbacks import unheard
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.model.policies import Policies
@@ -93,7 +94,6 @@ class DispatchLoop:
         self._running = False
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._aborted: list[Position] = []  # What is to be delivered again, in log order.
-        self._deliver_next = self._deliver_some  # Or what is aborted, as long as there is any.
         self._closed = False
         self._capacity = DispatchCapacity(
             cursor, strategy, throttle, settings=settings, wake=self.wake
@@ -181,8 +181,6 @@ class DispatchLoop:
         self._aborted = sorted(found.difference(holders).union(self._aborted))
         for position, holder in holders.items():
             self.redeliver(holder, [position])
-        if self._aborted:
-            self._deliver_next = self._deliver_some_aborted
         self.wake()
 
     def begin_transactions(self) -> None:
@@ -226,6 +224,8 @@ class DispatchLoop:
     def close(self) -> None:
         """Deliver nothing more. A read under way is dropped."""
         self._closed = True
+        if self._held is not None:
+            self._held.wake = unheard
         if self._takeover is not None:
             self._takeover.close()
         self._capacity.rest()
@@ -291,7 +291,8 @@ class DispatchLoop:
             if count >= self._settings.iteration_entries_max:
                 asyncio.get_running_loop().call_soon(self.wake)
                 return
-            delivered = self._deliver_next(capacity)
+            deliver = self._deliver_some_aborted if self._aborted else self._deliver_some
+            delivered = deliver(capacity)
             if not delivered:
                 return
             count += delivered
@@ -360,8 +361,6 @@ class DispatchLoop:
             self._aborted[: len(due)] = sorted(left)
         else:  # More was aborted while they were being read.
             self._aborted = sorted({*self._aborted}.difference(due).union(left))
-        if not self._aborted:
-            self._deliver_next = self._deliver_some
         return len(due) - len(left)
 
     async def _read(
@@ -419,7 +418,6 @@ class DispatchLoop:
         """Deliver from the mark again; a read under way is dropped."""
         self._rewinds += 1
         self._aborted = []
-        self._deliver_next = self._deliver_some
         active = self.strategy.active
         if active is not None:
             self._reader.read_compacted(active.request.read_compacted)

@@ -13,6 +13,7 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer, entry_ids_of
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.subscriptions.dispatch_capacity import DispatchCapacity
 from magnetar.broker.topics.subscriptions.entry_filter import EntryFilter
+from magnetar.callbacks import unheard
 from magnetar.clock import Clock
 from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.model.policy_values import DelayedDeliveryPolicies
@@ -85,6 +86,7 @@ class EntryDelivery:
 
     def rest(self) -> None:
         """Stop waking the dispatch loop."""
+        self._wake = unheard
         if self.delayed is not None:
             self.delayed.rest()
 

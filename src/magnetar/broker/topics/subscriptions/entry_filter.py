@@ -10,6 +10,7 @@ from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.topics.subscriptions.consumer import entry_ids_of
 from magnetar.broker.topics.subscriptions.pending_acks import PendingAcks
 from magnetar.broker.topics.topic_state import StoredTopicState
+from magnetar.callbacks import unheard
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.message.metadata import SNAPSHOT
 from magnetar.model.position import Position
@@ -32,6 +33,10 @@ class EntryFilter:
         """What transactions have acknowledged that did not end, where there ever was one."""
         self.read_snapshot: Callable[[bytes], None] | None = None
         """Gets the snapshots over clusters that are read, where the subscription is replicated."""
+
+    def rest(self) -> None:
+        """Tell nobody what was sorted out."""
+        self._acknowledged = unheard
 
     @property
     def in_transactions(self) -> bool:

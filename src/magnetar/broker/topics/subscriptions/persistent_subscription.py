@@ -18,6 +18,7 @@ from magnetar.broker.topics.subscriptions.pending_acks import TransactionAcks
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.transaction_logs import acknowledged_in, pending_ack_log
+from magnetar.callbacks import unheard
 from magnetar.errors import Fenced, MagnetarError, TopicClosed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.policies import Policies
@@ -50,14 +51,7 @@ class PersistentSubscription(Subscription):
         self._state = state
         self._failed = failed
         self._pending: PendingAckHandle | None = None  # None before the first transaction.
-        self._open_transactions = OpenTransactions(
-            state.context,
-            state.name,
-            name,
-            tasks,
-            find=lambda: self._pending.pending.open if self._pending is not None else (),
-            abort=lambda transaction: self.end_transaction(transaction, commit=False),
-        )
+        self._open_transactions: OpenTransactions | None = None  # Likewise.
         self._opening: asyncio.Task[PendingAckHandle | MagnetarError] | None = None
         self._ends: EndedTransactions | None = None  # Those it was told of before its first one.
         self._filter = EntryFilter(cursor, state, self._acknowledged_by_filter)
@@ -186,7 +180,7 @@ class PersistentSubscription(Subscription):
         if cumulative and (self.type is None or not self.type.single_active):
             return
         handle = await self._pending_ack_handle()
-        self._open_transactions.watch()
+        self._watch_transactions()
         if cumulative:
             position, words = (parts[0][0], parts[0][1]) if parts else (positions[0], None)
             await handle.acknowledge_cumulative(transaction, position, words)
@@ -261,9 +255,21 @@ class PersistentSubscription(Subscription):
             self._opening = None
         self._pending = handle
         self._filter.pending = handle.pending
-        self._open_transactions.watch()
+        self._watch_transactions()
         self.begin_transactions()
         return handle
+
+    def _watch_transactions(self) -> None:
+        if self._open_transactions is None:
+            self._open_transactions = OpenTransactions(
+                self._state.context,
+                self._state.name,
+                self.name,
+                self._tasks,
+                find=lambda: self._pending.pending.open if self._pending is not None else (),
+                abort=lambda transaction: self.end_transaction(transaction, commit=False),
+            )
+        self._open_transactions.watch()
 
     def _hold_part(self, consumer: Consumer, position: Position) -> None:
         """Messages of a batch are pending: its consumer holds so many fewer."""
@@ -388,6 +394,8 @@ class PersistentSubscription(Subscription):
 
     def close(self, to: BrokerAddress | None = None) -> None:
         super().close(to)
+        self._filter.rest()
+        self._failed = unheard
         if self._delayed is not None:
             self._delayed.close()
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from magnetar.broker.dispatch.single import Single
 from magnetar.broker.topics.subscriptions.consumer import Consumer
+from magnetar.callbacks import unheard
 from magnetar.clock import Clock
 from magnetar.tasks import Tasks
 
@@ -41,6 +42,7 @@ class Takeover:
     def close(self) -> None:
         """Stop: no consumer is served any more."""
         self._count += 1
+        self._served = unheard
 
     def elected(self) -> bool:
         """A consumer came or went. True: another one is active now."""
