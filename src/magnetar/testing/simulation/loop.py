@@ -106,7 +106,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.failures: list[dict[str, Any]] = []  # What nobody handled.
         self.calls = 0
-        self._calls_max = CALLS_AT_ONCE_MAX  # Until time passes.
+        self._calls_max = 0  # Until time passes.
         self._now = BEGIN_S
         self._queue: deque[Any] = deque()  # Calls, and timers whose time has come.
         self._timers: list[tuple[float, int, Any]] = []
@@ -129,6 +129,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _run_until(self, task: asyncio.Task[Any]) -> None:
         queue, done = self._queue, task.done
+        self._calls_max = self.calls + CALLS_AT_ONCE_MAX
         while not done():
             if not queue:
                 self._pass_time()
