@@ -11,6 +11,7 @@ WRITTEN_BY_PROGRAMS = {"client/blocking.py"}  # It is as long as the classes it 
 
 # Tested elsewhere than in a unit test of their own name, and where.
 TESTED_ELSEWHERE = {
+    "callbacks.py": "tests/unit/broker/topics/test_closed.py",
     "broker/admin/broker_metrics.py": "tests/golden/metrics",
     "broker/admin/metric_families.py": "tests/golden/metrics",
     "broker/admin/cluster_metrics.py": "tests/cluster/test_stores_seen.py, on a real cluster",

@@ -19,6 +19,7 @@ from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.schemas.schema import T_co
 from magnetar.tasks import Closing, Tasks
+from magnetar.turns import yield_to_loop
 
 from .incoming_messages import IncomingMessages
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
@@ -141,7 +142,7 @@ class Receiver(Generic[T_co]):
         if only is not None and only.incoming.asked:
             only.incoming.asked = False
             try:
-                await asyncio.sleep(0)  # As in ``receive``.
+                await yield_to_loop()  # As in ``receive``.
             except BaseException:
                 self._put_back(taken)
                 raise
@@ -336,7 +337,7 @@ class Receiver(Generic[T_co]):
     async def _let_write(self) -> None:
         """Let the loop run once: who never waits would have the broker wait until all is taken."""
         self._asked = False
-        await asyncio.sleep(0)
+        await yield_to_loop()
 
     async def _receive(
         self, timeout_s: float | None, elsewhere: Message[T_co] | None
