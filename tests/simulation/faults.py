@@ -48,6 +48,7 @@ class Faults:
         self._faults = plan.faults
         self._topics = list(plan.partitions)
         self._servers = {each.name: each for each in cluster.servers}
+        self._ended = False
 
     def schedule(self):
         """Let each come at its time."""
@@ -56,17 +57,18 @@ class Faults:
 
     def end(self):
         """Make everything well."""
-        cluster = self._cluster
+        cluster, self._ended = self._cluster, True
         cluster.network.mend()
         cluster.network.slow.clear()
         cluster.network.torn = 0.0
         cluster.bucket.fails = False
+        cluster.prepared = lambda _: None  # Who begins again has a clock that is right.
         cluster.ensemble.lag_s_max = cluster.ensemble.lost_answers = 0.0
         for server in cluster.servers:
             server.resume()
             server.start()
             server.process.fuse = None
-            server.process.clock.ahead_ms = 0
+            server.process.clock.set_right()
         if any(each.kind == "policy" for each in self._faults):
             self._set({name: None for changed in POLICIES for name in changed})
         for each in cluster.bookies:
@@ -247,7 +249,7 @@ class Faults:
             cluster.network.cut(*link)
 
         def end():
-            if fault.number % 4:
+            if fault.number % 4 and not self._ended:
                 server.kill()
                 self._later(fault, server.start)
             cluster.network.mend(links)

@@ -32,9 +32,16 @@ class ProcessClock:
     def __init__(self) -> None:
         self.rate = 1.0
         self.ahead_ms = 0
+        self._ahead_s = 0.0  # What it gained while its rate was another.
 
     def now(self) -> float:
-        return asyncio.get_running_loop().time() * self.rate
+        return asyncio.get_running_loop().time() * self.rate + self._ahead_s
+
+    def set_right(self) -> None:
+        """Go on at the right rate, with the right date."""
+        self._ahead_s = self.now() - asyncio.get_running_loop().time()
+        self.rate = 1.0
+        self.ahead_ms = -int(self._ahead_s * 1000)
 
     def wall_ms(self) -> int:
         return WALL_MS + self.ahead_ms + int(self.now() * 1000)

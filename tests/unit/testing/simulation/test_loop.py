@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from magnetar.testing.simulation.loop import BEGIN_S, SimulatedLoop, Stuck
-from magnetar.testing.simulation.processes import Process
+from magnetar.testing.simulation.processes import WALL_MS, Process
 
 
 @pytest.fixture
@@ -136,3 +136,19 @@ def test_an_exception_that_nobody_awaited_counts_as_long_as_its_process_lives(lo
     assert loop.failures == []
     leave(lives)
     assert [str(each["exception"]) for each in loop.failures] == ["nobody"]
+
+
+def test_a_clock_that_is_set_right_goes_neither_back_nor_wrong(loop):
+    process = Process("fast")
+    process.clock.rate, process.clock.ahead_ms = 1.1, 60_000
+
+    async def look():
+        await asyncio.sleep(100)
+        before = process.clock.now()
+        process.clock.set_right()
+        assert process.clock.now() == before
+        await asyncio.sleep(50)
+        assert process.clock.now() == pytest.approx(before + 50)
+        assert process.clock.wall_ms() == pytest.approx(WALL_MS + loop.time() * 1000, abs=2)
+
+    loop.run_until_complete(look())

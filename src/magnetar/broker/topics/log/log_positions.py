@@ -67,14 +67,11 @@ async def last_message_id(
 ) -> tuple[Position, int]:
     """The last entry that consumers may get, and the index of its last message (-1: no batch).
 
-    ``compacted``: as compaction left the log, where nothing was published since.
+    ``compacted``: as compaction left the log, where nothing that is shown was published since.
     """
     left = ledger.compacted if compacted else None
     last = ledger.last_visible
-    if left is not None and last <= left.horizon:
-        entry = await left.last_entry()
-        return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))
-    while last.entry_id >= 0:
+    while last.entry_id >= 0 and (left is None or last > left.horizon):
         first = None if transactions is None else transactions.first_aborted(last)
         if first is None:
             run = await ledger.read(last, 1, 1) if ledger.entry_count else None
@@ -84,4 +81,5 @@ async def last_message_id(
             if not seen.is_marker:
                 return run.first, seen.message_count - 1 if seen.is_batch else -1
         last = ledger.layout.previous_position(first or last)
-    return EARLIEST, -1
+    entry = None if left is None else await left.last_entry()
+    return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))

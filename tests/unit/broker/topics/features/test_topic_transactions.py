@@ -350,6 +350,23 @@ async def test_compaction_keeps_what_was_committed_and_ends_before_what_is_open(
     assert end.got() == ["committed", "open"]
 
 
+@pytest.mark.parametrize("key", ["k", None])
+async def test_behind_what_compaction_left_an_aborted_transaction_is_nothing(
+    bench, make_entry, key
+):
+    """A reader waited for the last message that compaction had taken away."""
+    await bench.publish(make_entry("plain", **({} if key is None else {"key": key})))
+    bench.topic.compact()
+    await until(lambda: not bench.topic.compaction.running)
+    await bench.publish("aborted", transaction=ONE)
+    await bench.topic.end_transaction(ONE, commit=False)
+    end, _, _ = await bench.consumer(SubscriptionType.EXCLUSIVE, read_compacted=True)
+    await until_idle()
+    assert end.got() == ([] if key is None else ["plain"])
+    last = (EARLIEST, -1) if key is None else (end.positions()[0], -1)
+    assert await bench.topic.log.last_message_id(compacted=True) == last
+
+
 async def test_a_reader_begins_where_it_asks_to_and_waits_as_others_do(bench):
     await bench.publish("a")
     _, _, _, ledger_id, entry_id = await bench.publish("b", "c", transaction=ONE)
