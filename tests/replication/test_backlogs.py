@@ -1,5 +1,6 @@
 """What administrators do with what is still to be sent to another cluster."""
 
+import aiohttp
 import pytest
 from replication.test_two_clusters import TOPIC, caught_up, published, received
 from support.regions import NAMESPACE, regions
@@ -27,6 +28,16 @@ async def left(west, east, count):
     await caught_up(west, east)
     await published(west, first=COUNT, count=1)
     return [int(each) for each in await received(east, count + 1)]
+
+
+async def age_told(region):
+    """The metric how old the oldest is that is to be sent."""
+    async with aiohttp.ClientSession() as http, http.get(f"{region.web_url}/metrics/") as answer:
+        lines = (await answer.text()).splitlines()
+    name = "magnetar_replication_backlog_age_seconds{"
+    [line] = [each for each in lines if each.startswith(name)]
+    assert 'remote_cluster="east"' in line
+    return float(line.rsplit(" ", 1)[1])
 
 
 async def test_some_are_skipped_and_the_rest_is_sent(waiting):
@@ -57,6 +68,8 @@ async def test_what_is_old_is_not_sent(waiting):
     west, east = waiting
     clock = west.local.broker.registry._clock
     await clock.sleep(1.1)
+    assert (await west.replication(TOPIC))["east"]["replicationBacklogAgeInSeconds"] >= 1
+    assert await age_told(west) > 1
     await published(west, first=COUNT, count=1)
     await west.send("POST", f"{REPLICATOR}/expireMessages/1")
     assert (await west.replication(TOPIC))["east"]["msgExpiredCount"] == COUNT

@@ -19,7 +19,16 @@ from simulation.checks import (
 )
 from simulation.faults import NAMESPACE, Faults, operate
 from simulation.history import History, number_of
-from simulation.plan import LENGTH_S, QUORUMS, Fault, Plan, Producing, Subscribing
+from simulation.plan import (
+    HOUR_MS,
+    LENGTH_S,
+    MINUTE_MS,
+    QUORUMS,
+    Fault,
+    Plan,
+    Producing,
+    Subscribing,
+)
 from simulation.reading import READ_S, all_of, receive_left
 from simulation.stored import cluster_named_in, topics_of
 from simulation.workload import CLIENT, RETRY_S, Consumers, Publisher, subscribe
@@ -46,6 +55,8 @@ INSIDE = (
     *("cut", "cut one way", "reset", "slow", "unload", "transfer"),
 )
 """Faults in one cluster."""
+FURTHER = ("split", "policy", "jump")
+"""Those that came later: drawn by themselves, so that what is drawn else stays as it was."""
 BETWEEN = ("sever", "sever one way", "far", "disconnect")
 """Faults between two."""
 
@@ -121,6 +132,11 @@ def draw_regions(seed):
         _fault(random, random.choice(kinds), names, (brokers, bookies), storms)
         for _ in range(count)
     ]
+    further = Random(f"further in regions {seed}")
+    faults += [
+        _fault(further, further.choice(FURTHER), names, (brokers, bookies), storms)
+        for _ in range(further.choice([0, 0, 1, 3, 6]))
+    ]
     return RegionsPlan(
         seed,
         brokers,
@@ -192,6 +208,8 @@ def _fault(random, kind, names, counts, storms):
         who = zookeeper
     elif kind == "transfer":
         whom = random.choice(brokers)
+    elif kind == "jump":
+        number = random.choice([-HOUR_MS, MINUTE_MS, HOUR_MS])
     return Fault(at, kind, who, whom, for_s, number)
 
 

@@ -47,6 +47,7 @@ LONG = (
     "tests/processes/test_folders.py",
     "tests/properties/test_ledger_crash_points.py",
     "tests/proxy/test_trust.py",
+    "tests/replication/test_many_brokers.py",
     "tests/simulation/test_alone.py",
     "tests/simulation/test_planted.py",
     "tests/simulation/test_regions.py",

@@ -114,6 +114,7 @@ class ReplicationStats:
     backlog_entries: int = 0
     backlog_bytes: int = 0
     delay_s: float = 0.0  # Since when the oldest entry is on its way.
+    age_s: float = 0.0  # Since when the oldest that is to be sent is published; 0: none, or unread.
 
 
 @dataclass(slots=True)

@@ -25,8 +25,8 @@ from magnetar.broker.admin.rates import (
 )
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, together
-from magnetar.broker.topics.subscriptions.subscription import Subscription
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.log.backlog_limits import Backlogged
+from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import MagnetarError
 from magnetar.model.counts import WriteCounts
@@ -81,10 +81,11 @@ class _Scrape:
         known: set[tuple[str, str]] = set()
         for name, topic in list(self._admin.broker.topics.loaded.items()):
             ages: dict[str, float] = {}
-            for subscription in list(topic.subscriptions.values()):
-                if subscription.backlog:
-                    ages[subscription.name] = await self._age_s(topic, subscription)
-                    known.add((str(name), subscription.name))
+            behind = [] if topic.stored is None else topic.stored.upkeep.backlogs()
+            for each in behind:
+                if each.backlog and topic.stored is not None:
+                    ages[each.name] = await self._age_s(topic.stored, each)
+                    known.add((str(name), each.name))
             self._note(name, topic, ages)
             await self._give_way()
         for gone in oldest.keys() - known:
@@ -140,6 +141,8 @@ class _Scrape:
             self._add("evictions", labels_of(labels, quota_type="size"), stats.size_evictions)
             self._add("evictions", labels_of(labels, quota_type="time"), stats.age_evictions)
         for cluster, there in stats.replication.items():
+            if topic.stored is not None and cluster in topic.stored.replicators:
+                there.age_s = max(ages.get(topic.stored.replicators[cluster].name, 0), 0)
             sent = rates.get(replicator_key(cluster), NO_RATES)
             came = rates.get(remote_key(cluster), NO_RATES)
             self._add("replicator", labels_of(labels, remote_cluster=cluster), there, sent, came)
@@ -204,7 +207,7 @@ class _Scrape:
             return labels_of(labels, topic=whole, partition=index)
         return labels_of(labels, topic=str(topic))
 
-    async def _age_s(self, topic: Topic, subscription: Subscription) -> float:
+    async def _age_s(self, topic: StoredTopic, subscription: Backlogged) -> float:
         """The age of its oldest message; it is read again only when the mark has moved."""
         oldest, mark = self._admin.scrapes.oldest, subscription.mark
         key = (str(topic.name), subscription.name)

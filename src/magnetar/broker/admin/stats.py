@@ -203,6 +203,7 @@ def _replication(cluster: str, stats: ReplicationStats, rates: TopicRates) -> di
         "connected": stats.connected,
         "trouble": stats.trouble or None,
         "replicationDelayInSeconds": int(stats.delay_s),
+        "replicationBacklogAgeInSeconds": int(stats.age_s),  # Ours.
         "inboundConnection": _address(stats.inbound_address) or None,
         "inboundConnectedSince": _instant_or_none(stats.inbound_since_ms),
         "outboundConnection": _address(stats.outbound_address) or None,

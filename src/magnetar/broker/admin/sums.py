@@ -18,6 +18,7 @@ _LATEST: Final = frozenset(
         "connectedSince",
         "inboundConnectedSince",
         "outboundConnectedSince",
+        "replicationBacklogAgeInSeconds",
         "replicationDelayInSeconds",
         "lastAckedTime",
         "lastAckedTimestamp",

@@ -262,14 +262,12 @@ class PersistentTopic:
     async def skip(self, subscription: Backlogged, count: int | None = None) -> None:
         await self._subscriptions.skip(subscription, count)
 
-    async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
-        return await log_positions.publish_time_behind(self.ledger, subscription.mark)
+    @property
+    def replicators(self) -> Mapping[str, Backlogged]:
+        return self._features.replicators
 
-    async def oldest_unsent_ms(self, cluster: str) -> int:
-        replicator = self._features.replicators.get(cluster)
-        if replicator is None or not replicator.backlog:
-            return -1
-        return await log_positions.publish_time_behind(self.ledger, replicator.mark)
+    async def oldest_publish_time_ms(self, subscription: Subscription | Backlogged) -> int:
+        return await log_positions.publish_time_behind(self.ledger, subscription.mark)
 
     async def count_backlog(
         self, subscription: PersistentSubscription, start: Position | None = None

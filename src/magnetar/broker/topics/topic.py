@@ -176,11 +176,11 @@ class StoredTopic(Topic, Protocol):
     def last_position(self) -> Position:
         """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
 
-    async def oldest_unsent_ms(self, cluster: str) -> int:
-        """When the first entry was published that another cluster may lack; -1: it has them all.
+    @property
+    def replicators(self) -> Mapping[str, Backlogged]:
+        """What sends to other clusters, by their names."""
 
-        Raises what the stores raise.
-        """
+    async def oldest_publish_time_ms(self, subscription: Subscription | Backlogged) -> int: ...
 
     def watch_appends(self, grew: Callable[[], None]) -> None:
         """Call this when something was stored, for as long as the topic is open."""

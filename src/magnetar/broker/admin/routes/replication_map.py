@@ -14,9 +14,10 @@ from urllib.parse import quote
 
 from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import ASKED_AT_ONCE_MAX, OfBroker
+from magnetar.broker.admin.routes.topic_stats import note_ages
 from magnetar.broker.admin.services import BrokerServices
 from magnetar.broker.topics.topic import StoredTopic
-from magnetar.errors import MagnetarError, NotReady, StorageError
+from magnetar.errors import MagnetarError, NotReady
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.stats import ReplicationStats, TopicStats
 from magnetar.rest.exchange import Reply, Request, shown
@@ -84,18 +85,14 @@ async def _shown(admin: BrokerServices, cluster: str, way: _Way) -> dict[str, An
     way.behind.sort(key=lambda each: -each[1].backlog_entries)
     behind: list[dict[str, Any]] = []
     for topic, stats in way.behind[:BEHIND_MAX]:
-        try:
-            published_ms = await topic.oldest_unsent_ms(cluster)
-        except StorageError:  # What else is known is needed most when a disk fails.
-            published_ms = -1
-        age_ms = max(admin.clock.wall_ms() - published_ms, 0) if published_ms >= 0 else 0
+        await note_ages(topic, {cluster: stats}, admin.clock.wall_ms())
         behind.append(
             {
                 "topic": str(topic.name),
                 "connected": stats.connected,
                 "trouble": stats.trouble or None,
                 "backlog": stats.backlog_entries,
-                "ageSeconds": age_ms / 1000,
+                "ageSeconds": stats.age_s,
             }
         )
     age_s = max([way.delay_s, *(each["ageSeconds"] for each in behind)])

@@ -17,7 +17,7 @@ from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import StorageError, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
-from magnetar.model.stats import TopicStats
+from magnetar.model.stats import ReplicationStats, TopicStats
 from magnetar.rest import arguments
 from magnetar.rest.exchange import Reply, Request, shown
 from magnetar.rest.long_answers import shown_in_turns
@@ -58,6 +58,8 @@ async def topic_shown(
             earliest[subscription.name] = time_ms
     oldest = await _oldest(topic, admin.clock.wall_ms())
     found = topic_stats(topic)
+    if topic.stored is not None and found.replication:
+        await note_ages(topic.stored, found.replication, admin.clock.wall_ms())
     rates = rates_of(topic.name, found)
     answer = stats.topic_json(
         found, rates, wanted, earliest=earliest, oldest=oldest, owner=admin.broker_id
@@ -94,6 +96,22 @@ async def last_message_id(_admin: TopicServices, _request: Request, topic: Store
 
 def last_minute(admin: TopicServices) -> RatesOf:
     return lambda name, _: admin.rates.of(str(name))
+
+
+async def note_ages(
+    topic: StoredTopic, replication: Mapping[str, ReplicationStats], now_ms: int
+) -> None:
+    """Find how old the oldest entry is that each other cluster lacks."""
+    for cluster, each in replication.items():
+        replicator = topic.replicators.get(cluster)
+        if replicator is None or not replicator.backlog:
+            continue
+        try:
+            published_ms = await topic.oldest_publish_time_ms(replicator)
+        except StorageError:  # What else is known is needed most when a disk fails.
+            continue
+        if published_ms >= 0:
+            each.age_s = max(now_ms - published_ms, 0) / 1000
 
 
 async def _oldest(topic: Topic, now_ms: int) -> Oldest:

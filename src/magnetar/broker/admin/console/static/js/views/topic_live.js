@@ -105,7 +105,7 @@ function clustersTable() {
       { id: "state", label: "State", value: (row) => state(row)[0], cell: (row) => badge(...state(row), { dot: true, title: row.stats.trouble ?? "" }) },
       number("backlog", "To be sent", (stats) => stats.replicationBacklog),
       number("bytes", "Bytes", (stats) => stats.replicationBacklogSize, bytes),
-      number("delay", "Seconds on its way", (stats) => stats.replicationDelayInSeconds),
+      number("age", "Seconds behind", (stats) => stats.replicationBacklogAgeInSeconds),
       number("out", "Out /s", (stats) => stats.msgRateOut, rate),
       number("in", "In /s", (stats) => stats.msgRateIn, rate),
       { id: "why", label: "Why not", value: (row) => row.stats.trouble ?? "", className: "muted wrap" },
