@@ -86,6 +86,8 @@ async def test_clusters_take_over_as_the_page_says(tmp_path):
         await caught_up(east, west, TOPIC)
         assert await consumed(west, "billing", 100) == list(range(100))
         await until(lambda: followed(west))
+        [[skipped]] = commands("Looking at it")
+        await say(west, skipped)
         await say(east, taken_out)
         await until(lambda: not east.topic(TOPIC).ledger.cursors.keys() & {"pulsar.repl.west"})
 
