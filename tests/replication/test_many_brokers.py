@@ -1,6 +1,6 @@
 """Clusters of several brokers each replicate to each other while their brokers fail.
 
-Each has a real ZooKeeper server and real bookies. ``KILLS=24 COUNT=100000 ON_CLUSTER=1 pytest -s
+Each has a real ZooKeeper server and real bookies. ``KILLS=40 COUNT=100000 pytest -s
 tests/replication/test_many_brokers.py`` publishes so many messages in each, over all topics, and
 does that often something to a broker; ``DEDUPLICATE=0`` without deduplication, ``FAULTS`` names
 some of them. A broker that is stopped or cut off for long is replaced by the others meanwhile.
