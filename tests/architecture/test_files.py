@@ -81,7 +81,6 @@ TESTED_ELSEWHERE = {
             "bookie_watcher",
             "ledger_manager",
             "reader",
-            "recovery",
             "inspection",
             "store",
         ]

@@ -66,6 +66,7 @@ class _Recovery:
         self._context = context
         self._format = EntryFormat(ledger_id, metadata.digest_type, metadata.password)
         self._stored_by: dict[int, set[str]] = {}  # By entry that is being written again.
+        self._gave_up: dict[str, MagnetarError] = {}  # Those that failed ever.
         self._failed: dict[str, MagnetarError] = {}  # Bookies that did not store one.
         self._heard = asyncio.Event()  # Something was heard of them.
         self._joined: set[str] = set()
@@ -225,13 +226,14 @@ class _Recovery:
         return len(stored) >= self._metadata.ack_quorum
 
     def _fail_who_is_silent(self, sent: set[tuple[int, str]]) -> None:
-        for entry_id, bookie_id in sent:
+        for entry_id, bookie_id in sorted(sent):
             if bookie_id not in self._stored_by[entry_id]:
                 self._failed[bookie_id] = TimedOut(f"bookie {bookie_id} stores nothing")
 
     def _replace(self, first: int) -> None:
         """Let others have the entries from ``first`` on that were to be at bookies that failed."""
         failed, self._failed = self._failed, {}
+        self._gave_up.update(failed)
         bookies = self._context.bookies
         for bookie_id in failed:
             bookies.quarantine(bookie_id)
@@ -239,6 +241,12 @@ class _Recovery:
         ensemble = bookies.placement(metadata.custom).replace(
             metadata.last_segment.ensemble, failed, metadata.write_quorum
         )
+        for bookie_id in ensemble:
+            if bookie_id in self._gave_up:  # It was sent the entries, and no other is left.
+                raise StorageError(
+                    f"ledger {self._ledger_id} cannot be recovered: too few bookies store its "
+                    f"last entries ({self._gave_up[bookie_id]}): start them, then try again"
+                )
         self._metadata = self._metadata.with_ensemble(first, ensemble)
 
     # What bookies tell.
