@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 import pytest
+from support.elsewhere import wait_until
 
 from magnetar.client import blocking
 from magnetar.client.loop_call import LoopCall
@@ -333,6 +334,18 @@ def test_threads_that_receive_share_the_messages(blocking_client, topic):
             thread.join()
     everything = sorted(int(message.data) for mine in found for message in mine)
     assert everything == list(range(4000))
+
+
+def test_threads_receive_from_several_topics_in_turn(blocking_client, topic):
+    topics = [f"{topic}-{name}" for name in "ab"]
+    for each in topics:
+        with blocking_client.create_producer(each, batch_messages_max=10) as producer:
+            producer.send_many([each.encode()] * 500)
+    with blocking_client.subscribe(
+        topics, "s", initial_position=InitialPosition.EARLIEST
+    ) as consumer:
+        wait_until(lambda: consumer.stats.messages_queued == 1000, "all messages have come")
+        assert len({consumer.receive().topic for _ in range(250)}) == 2
 
 
 def test_what_was_opened_ahead_is_gone_after_a_seek(blocking_client, topic):

@@ -25,10 +25,11 @@ from .incoming_messages import IncomingMessages
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
 from .listening import listen
 from .receive_queue import NOTHING, OpenedMessages
+from .receive_queues import MESSAGES_PER_TOPIC_MAX
 from .received_topics import ReceivedTopics
 from .topic_consumer import TopicConsumer
 
-OPENED_AHEAD: Final = 1000  # Messages that threads find opened, if so many have come.
+OPENED_AHEAD: Final = 1000  # Messages that threads find opened, if so many have come, of one topic.
 
 
 class Receiver(Generic[T_co]):
@@ -68,7 +69,7 @@ class Receiver(Generic[T_co]):
         self._settled_every = 1
         self._unsettled = 0  # Messages taken from them, since the topic was told of any.
         self._settles = False  # The loop is going to tell it, for another thread.
-        self._opened_ahead = 0  # Messages that other threads need not ask for one by one.
+        self._opens_ahead = False  # Other threads receive, which are not to ask for each message.
         self._asked = False  # The broker was asked for more, and the loop has not written it yet.
         self._loop = asyncio.get_running_loop()
         self._ident = get_ident()  # These two say what the running loop is, without a system call.
@@ -307,7 +308,7 @@ class Receiver(Generic[T_co]):
             if message is not None:
                 post(partial(self._put_back, [message]))
             raise
-        self._opened_ahead = OPENED_AHEAD
+        self._opens_ahead = True
         return None
 
     def _leave(self, part: TopicConsumer | None) -> None:
@@ -318,8 +319,9 @@ class Receiver(Generic[T_co]):
     def _receive_from(self, part: TopicConsumer | None) -> None:
         queue = None if part is None or self._queues.held else part.incoming.queue
         self._settle()
-        if part is not None and self._opened_ahead and queue is not None:
-            part.incoming.open(self._opened_ahead)
+        if part is not None and self._opens_ahead and queue is not None:
+            alone = part is self._parts.only
+            part.incoming.open(OPENED_AHEAD if alone else MESSAGES_PER_TOPIC_MAX)
         self._part, self._messages = part, queue or NOTHING
         if part is not None:
             self._settled_every = part.incoming.settled_every
