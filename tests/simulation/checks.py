@@ -223,7 +223,7 @@ def check_stored(history, plan, stored):
                 for number in {each for each in own if own.count(each) > 1}:
                     history.find(f"{number} is stored {own.count(number)} times in {topic}")
     if plan.retained:
-        _all_or_nothing(history, stored)
+        all_or_nothing(history, stored)
 
 
 def stored_in_order(history, plan, messages, topic):
@@ -239,7 +239,7 @@ def stored_in_order(history, plan, messages, topic):
         last[lane] = max(number.number, last.get(lane, -1))
 
 
-def _all_or_nothing(history, stored):
+def all_or_nothing(history, stored):
     times = defaultdict(int)
     for messages in stored.values():
         for each in messages:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from simulation.checks import (
+    all_or_nothing,
     check_deliveries,
     check_leaks,
     check_records,
@@ -137,6 +138,16 @@ def draw_regions(seed):
         _fault(further, further.choice(FURTHER), names, (brokers, bookies), storms)
         for _ in range(further.choice([0, 0, 1, 3, 6]))
     ]
+    if further.random() < 0.3:
+        settings["transactionCoordinatorEnabled"] = True
+        producing = tuple(
+            each if each.again else replace(each, transactions=further.choice([0, 1, 3, 5]))
+            for each in producing
+        )
+        faults = [
+            replace(each, number=MINUTE_MS) if abs(each.number) == HOUR_MS else each
+            for each in faults
+        ]
     return RegionsPlan(
         seed,
         brokers,
@@ -262,6 +273,8 @@ async def carry_out(first, plan, history):
         waiting = [each.plan.name for each in publishers if not each.ended]
         history.find(f"not all is published in {SENT_S:g} s: {waiting}")
         return
+    if plan.settings["transactionCoordinatorEnabled"]:
+        await first.sleep(plan.ended_s)
     if not await first.until(lambda: not _unsent(clusters), SENT_S):
         history.find(f"not all is sent in {SENT_S:g} s: {_unsent(clusters)}")
         return
@@ -298,6 +311,7 @@ def _beside(history, cluster, plan):
     """What happens in one cluster; what was published, and what is found, is known in all."""
     found = History(cluster, plan)
     found.sent, found.answered, found.findings = history.sent, history.answered, history.findings
+    found.committed = history.committed
     return found
 
 
@@ -440,6 +454,7 @@ async def _check_within(history, plan, moving, everywhere, well_s):
     check_deliveries(history, replace(here, producing=plan.producing), {})
     for topic, messages in reading.result().items():
         _check_topic(history, plan, topic, messages)
+    all_or_nothing(history, reading.result())
     _check_origins(history)
     check_records(history, well_s)
     closed = process.run(client.close())

@@ -43,6 +43,7 @@ class TopicFeatures:
         "_ends",
         "_ledger",
         "_producers",
+        "_recovers",
         "_state",
         "_subscriptions",
         "_writer",
@@ -73,7 +74,9 @@ class TopicFeatures:
         self.replication: TopicReplication | None = None
         self.transactions: TopicTransactions | None = None
         self._ends: EndedTransactions | None = None  # Those it was told of before it had any.
-        if PUBLISHED_BEHIND in state.ledger.properties:
+        # Until it is known what was aborted, nothing may be sent elsewhere.
+        self._recovers = PUBLISHED_BEHIND in state.ledger.properties
+        if self._recovers:
             self.transactions = TopicTransactions(state, writer)
         else:
             writer.begin_transactions = self._begin_transactions
@@ -112,7 +115,8 @@ class TopicFeatures:
             )
         if self._deduplication is not None:
             self._deduplication.apply()
-        self._replicate()
+        if not self._recovers:
+            self._replicate()
 
     def fill(self, stats: TopicStats) -> None:
         """Add what each of them that there is can tell."""
@@ -132,6 +136,8 @@ class TopicFeatures:
             await self._deduplication.settled()
         if self.transactions is not None:
             await self.transactions.recover()
+            self._recovers = False
+            self._replicate()
         if self.replication is not None:
             await self.replication.settled()
 
