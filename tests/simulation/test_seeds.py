@@ -3,14 +3,23 @@
 import pytest
 from simulation.replay import replay
 
-SEEDS = 5
+SEEDS = 50
+TOGETHER = 10
+LONG = range(31, SEEDS + 1, TOGETHER)
+"""The first of those that `make test-long` runs; `make test` runs the others."""
 
 
-@pytest.mark.parametrize("first", range(1, SEEDS + 1, 5))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(1, LONG.start, TOGETHER),
+        *(pytest.param(first, marks=pytest.mark.long) for first in LONG),
+    ],
+)
 def test_nothing_is_lost_doubled_or_out_of_order_whatever_fails(first):
-    told, found = replay("--count", "5", "--first", first, "--processes", "1")
+    told, found = replay("--count", TOGETHER, "--first", first, "--processes", "1")
     assert not found, told
-    assert "5 seeds, 0 with findings" in told
+    assert f"{TOGETHER} seeds, 0 with findings" in told
 
 
 @pytest.mark.parametrize("seed", [2])
