@@ -131,6 +131,7 @@ class DelayedDelivery:
         if not self._policy.active:
             return indexes
         upto = self._clock.wall_ms() + self._early_ms
+        self._until_ms = min(self._until_ms, upto)  # Else, set back, they would be due again.
         held = [index for index in indexes if due_ms[index] > upto]
         if not held:
             return indexes

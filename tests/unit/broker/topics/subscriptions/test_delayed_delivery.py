@@ -229,3 +229,27 @@ async def test_what_is_acknowledged_before_its_time_is_no_longer_counted_nor_del
     assert (told.backlog_entries, told.delayed_entries) == (2, 2)
     await world.clock.advance(70.0)
     assert end.got() == ["m0", "m2"]
+
+
+async def test_what_was_due_before_the_date_was_set_back_waits_again(world, monkeypatch):
+    """It was due and held back in turns, without a pause."""
+    end, subscription, consumer = await world.bench.consumer(SHARED, permits=1)
+    await world.publish(texts(5))
+    await world.clock.advance(70.0)
+    assert end.got() == ["m0"]
+    right = world.clock.wall_ms
+    monkeypatch.setattr(world.clock, "wall_ms", lambda: right() - 3_600_000)
+    passes = []
+
+    def hold(*arguments, of=subscription.delayed.hold):
+        passes.append(arguments)
+        assert len(passes) < 10, "it goes round in circles"
+        return of(*arguments)
+
+    monkeypatch.setattr(subscription.delayed, "hold", hold)
+    subscription.flow(consumer, 100)
+    await world.clock.advance(1.0)
+    assert end.got() == ["m0"]
+    monkeypatch.setattr(world.clock, "wall_ms", right)
+    await world.clock.advance(SLEEP_MS_MAX / 1000 + 1)
+    assert end.got() == texts(5)
