@@ -96,7 +96,9 @@ def test_rows_that_are_no_messages_are_refused(spark, write, topic, columns, say
         write(frame, topic=topic)
 
 
-def test_a_topic_that_keeps_nothing_is_told_of_once(spark, spark_log, broker, topic, tmp_path):
+def test_a_topic_that_keeps_nothing_is_not_told_of_each_time(
+    spark, spark_log, broker, topic, tmp_path
+):
     source = {"service.url": broker.service_url, "topic": topic}
     spark.range(4).selectExpr("'a' as value").write.format("pulsar").options(**source).save(
         mode="append"
@@ -108,8 +110,8 @@ def test_a_topic_that_keeps_nothing_is_told_of_once(spark, spark_log, broker, to
     writer = writer.options(**{"service.url": broker.service_url, "admin.url": broker.web_url})
     query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
     query.awaitTermination(60)
-    assert len(query.recentProgress) > 1
-    assert spark_log.read_text().count(f"spark.not_kept topic={out}:") == 1
+    told = spark_log.read_text().count(f"spark.not_kept topic={out}:")
+    assert 0 < told < len(query.recentProgress)  # Once in each process that Spark has commit.
 
 
 def test_overwriting_is_refused(spark, broker, topic):
