@@ -293,7 +293,6 @@ def topics(count: int, busy: int) -> None:
             f"persistent://public/default/many-{place % of_names}-partition-{place // of_names}"
             for place in range(busy)
         ]
-        began = look(broker.pid)
         use(broker, names, "used for the first time")
         use(broker, names, "used again")
         for what, place in (

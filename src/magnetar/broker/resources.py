@@ -156,15 +156,16 @@ class Resources:
 
     async def bundle(self, topic: TopicName) -> Bundle:
         """The bundle of a topic, which need not exist; nor need its namespace."""
-        # A namespace that is being deleted has its bundles until its last topic is gone.
-        policies = await self._records.get(paths.namespace(topic.namespace), self._namespace_of)
-        return (_WHOLE_RING if policies is None else policies.bundles).bundle_of(topic)
+        return (await self._bundles(topic.namespace)).bundle_of(topic)
 
     async def has_bundle(self, bundle: Bundle) -> bool:
         """Whether a namespace has this bundle: it may have been split."""
-        policies = await self._records.get(paths.namespace(bundle.namespace), self._namespace_of)
-        bundles = _WHOLE_RING if policies is None else policies.bundles
-        return bundle in bundles.of(bundle.namespace)
+        return bundle in (await self._bundles(bundle.namespace)).of(bundle.namespace)
+
+    async def _bundles(self, namespace: NamespaceName) -> Bundles:
+        # A namespace that is being deleted has its bundles until its last topic is gone.
+        policies = await self._records.get(paths.namespace(namespace), self._namespace_of)
+        return _WHOLE_RING if policies is None else policies.bundles
 
     def is_taken(self, namespace: NamespaceName, stored: NamespacePolicies) -> bool:
         """Whether a namespace is more than a default one that nobody has changed."""

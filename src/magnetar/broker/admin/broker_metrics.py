@@ -22,7 +22,7 @@ from magnetar.broker.admin import (
 )
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import MetricServices
-from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED
+from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED, together
 from magnetar.model.counts import LATENCIES_MS, OperationCounts, TraceCounts
 from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName
@@ -97,8 +97,7 @@ class BrokerMetrics:
     def _sums(self) -> Iterator[Metric]:
         """What the topics of all namespaces sum up to."""
         make, topics, index = self._make, self._seen.topics, SUMMED.index
-        totals = [sum(each) for each in zip(*self._seen.sums.values(), strict=True)]
-        totals = totals or [0] * len(index)
+        totals = together(self._seen.sums.values()) or [0] * len(index)
         for name in _SUMMED:
             at = index[f"pulsar_{name}"]
             about = f"{SUMMED.columns[at].about} (all topics)"

@@ -39,6 +39,7 @@ WORK_S: Final = 0.0005
 PIECE_BYTES: Final = 64 * 1024
 """So much of the answer is written at once, and a little more."""
 ROWS_TOGETHER: Final = 100
+"""Topics of a namespace that are added to its sums at once."""
 _NOTHING: Final = WriteCounts()
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
@@ -66,9 +67,8 @@ class _Scrape:
         self._turn_began = admin.broker.clock.now()
         self.topics: dict[NamespaceName, int] = defaultdict(int)
         self.sums: dict[NamespaceName, Sequence[float]] = {}
-        self._rows: dict[NamespaceName, list[Sequence[float]]] = defaultdict(
-            list
-        )  # Not in them yet.
+        # Those that are not in the sums yet.
+        self._rows: dict[NamespaceName, list[Sequence[float]]] = defaultdict(list)
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
         settings, loaded = admin.broker.metrics, len(admin.broker.topics.loaded)
@@ -81,10 +81,9 @@ class _Scrape:
         known: set[tuple[str, str]] = set()
         for name, topic in list(self._admin.broker.topics.loaded.items()):
             ages: dict[str, float] = {}
-            behind = [] if topic.stored is None else topic.stored.upkeep.backlogs()
-            for each in behind:
-                if each.backlog and topic.stored is not None:
-                    ages[each.name] = await self._age_s(topic.stored, each)
+            if (stored := topic.stored) is not None:
+                for each in [its for its in stored.upkeep.backlogs() if its.backlog]:
+                    ages[each.name] = await self._age_s(stored, each)
                     known.add((str(name), each.name))
             self._note(name, topic, ages)
             await self._give_way()
@@ -173,7 +172,7 @@ class _Scrape:
         self.evictions["time"] += stats.age_evictions
 
     def _sum_up(self, namespace: NamespaceName) -> None:
-        """Add the rows of a namespace to its sums. Many at once take a third of the time."""
+        """Add the rows of a namespace to its sums. One at a time would take three times as long."""
         rows = self._rows[namespace]
         before = self.sums.get(namespace)
         self.sums[namespace] = together(rows if before is None else (before, *rows))

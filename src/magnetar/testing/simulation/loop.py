@@ -119,7 +119,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         before = asyncio._get_running_loop()  # noqa: SLF001 - a loop says that it runs
         asyncio._set_running_loop(self)  # noqa: SLF001
         self._runs = True
-        self._calls_max = self.calls + CALLS_AT_ONCE_MAX
         try:
             task = asyncio.ensure_future(future, loop=self)
             self._run_until(task)

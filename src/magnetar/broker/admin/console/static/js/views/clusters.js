@@ -89,9 +89,9 @@ export async function show(screen) {
     map.update(Object.keys(found.clusters), found.cluster, rows.map(drawn));
     ways.update(rows);
     const behind = rows.flatMap((way) => (way.behind ?? []).map((each) => ({ ...each, from: way.from, way: `${way.from} to ${way.to}` })));
-    const late_ones = behind.filter((each) => each.trouble || each.ageSeconds > LATE_S);
-    topics.update(late_ones);
-    late.hidden = !late_ones.length;
+    const lateOnes = behind.filter((each) => each.trouble || each.ageSeconds > LATE_S);
+    topics.update(lateOnes);
+    late.hidden = !lateOnes.length;
     put(silent, Object.entries(found.silent).map(([name, why]) => notice("", h("b", null, name), ` does not tell what it sends: ${why}`)));
     before = found;
     found = null;
