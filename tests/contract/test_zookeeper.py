@@ -148,27 +148,34 @@ async def test_a_server_that_is_killed_and_started_again_has_all_that_was_answer
 
 async def test_who_counts_up_while_the_server_is_killed_counts_every_answer(patient, server):
     await patient.put("/n", b"0")
-    answered, reached = 0, {at: asyncio.Event() for at in (50, 150)}
+    states, answered = States(patient), 0
+    reached = {at: asyncio.Event() for at in (50, 150)}
 
     async def count():
         nonlocal answered
         while answered < 300:
-            record = await patient.get("/n")
-            number = int(record.value) + 1
             try:
+                record = await patient.get("/n")
+                number = int(record.value) + 1
                 await patient.put("/n", b"%d" % number, expected_version=record.version)
             except VersionMismatch:
+                continue
+            except MetadataLost:  # The server began slower than the session lasts.
+                await states.until(SessionState.CONNECTED)
                 continue
             answered += 1
             if answered in reached:
                 reached[answered].set()
 
-    counting = asyncio.ensure_future(count())
-    for event in reached.values():
-        await event.wait()
-        server.kill()
-        await asyncio.to_thread(server.start)
-    await counting
+    async def kill():
+        for event in reached.values():
+            await event.wait()
+            server.kill()
+            await asyncio.to_thread(server.start)
+
+    async with asyncio.timeout(100), asyncio.TaskGroup() as both:
+        both.create_task(count())
+        both.create_task(kill())
     assert int((await patient.get("/n")).value) >= answered
 
 
