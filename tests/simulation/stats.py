@@ -20,10 +20,11 @@ def check_logs(history, plan):
     records = records_of(history.cluster)
     for topic in served(history):
         info, stats, record = topic.log.info(), topic_stats(topic), records[topic.name.local]
-        opened = [] if record.open_id is None else _entries(history, record.open_id)
+        stored = [] if record.open_id is None else _stored(history, record.open_id)
+        opened = list(map(message_of, stored))
         count = sum(each.last_entry_id + 1 for each in record.ledgers) + len(opened)
         _same(history, topic, "entries", info.entry_count, count)
-        size = sum(each.size_bytes for each in record.ledgers) + sum(map(len, opened))
+        size = sum(each.size_bytes for each in record.ledgers) + sum(map(len, stored))
         _same(history, topic, "bytes stored", stats.storage_bytes, size)
         if not plan.clocks_agree or not plan.retained:
             continue
@@ -32,17 +33,17 @@ def check_logs(history, plan):
         _same(history, topic, "entries added", info.entries_added, added)
         if any(each.offload for each in ours):
             continue  # They may be in the bucket alone.
-        entries = [entry for each in ours for entry in _entries(history, *each[:2])] + opened
+        entries = [
+            message_of(entry) for each in ours for entry in _stored(history, *each[:2])
+        ] + opened
         _same(history, topic, "messages in", stats.msg_in_counter, sum(map(_messages, entries)))
         _same(history, topic, "bytes in", stats.bytes_in_counter, sum(map(len, entries)))
 
 
-def _entries(history, ledger_id, last=None):
-    """The entries of a ledger up to ``last``, as they were published."""
+def _stored(history, ledger_id, last=None):
+    """What bookies have of the entries of a ledger up to ``last``: messages and their heads."""
     found = sorted(entries_in(history.cluster, ledger_id).items())
-    return [
-        message_of(each[HEAD_SIZE:]) for number, each in found if last is None or number <= last
-    ]
+    return [each[HEAD_SIZE:] for number, each in found if last is None or number <= last]
 
 
 def check_backlogs(history, plan):

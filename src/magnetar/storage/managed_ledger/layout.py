@@ -89,10 +89,10 @@ class Layout:
         self._reindex(open_last=-1)
 
     def grow(self, last_entry_id: int, size_bytes: int) -> None:
-        """Note that ``size_bytes`` more were appended to the open ledger, and where it ends now."""
+        """Note where the open ledger ends now, and that it has ``size_bytes`` up to there."""
         assert self.open_id is not None, "only the open ledger grows"
         self._ends[-1] = last_entry_id
-        self.open_size_bytes += size_bytes
+        self.open_size_bytes = size_bytes
         self.last = Position(self.open_id, last_entry_id)
 
     def seal(self, last_entry_id: int, size_bytes: int, now_ms: int) -> None:

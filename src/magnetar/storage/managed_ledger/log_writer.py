@@ -78,7 +78,7 @@ class LogWriter:
     _current: _Current | None = None
     # Those under way, in order. Invariant: only ``_answer`` takes one out.
     _appends: tuple[tuple[Appendable, Stored], ...] = ()
-    _appended_to: int = -1  # This is the ledger of all of them.
+    _appended_to: LedgerWriter | None = None  # This is the ledger of all of them.
     _later: bool = False  # The one append under way waits for a ledger, or for capacity.
     _failed: Fenced | None = None  # An append was answered so; so are all behind it.
     _changing: asyncio.Task[None] | None = None  # It creates or ends a ledger.
@@ -99,7 +99,7 @@ class LogWriter:
         assert current is not None or not self._appends, "one append at a time, if one must wait"
         self._appends = (*self._appends, (entries, stored))
         if current is not None:
-            self._appended_to = current.ledger_id
+            self._appended_to = current.writer
             current.writer.append(entries.data, entries.checksums, self._answer)
         else:
             self._later = True
@@ -212,7 +212,7 @@ class LogWriter:
             writer = self._current.writer
             if writer.over_limit:
                 await writer.wait_for_capacity()
-            self._appended_to = self._current.ledger_id
+            self._appended_to = writer
             writer.append(entries.data, entries.checksums, self._answer)
             error = None
         except MagnetarError as failure:
@@ -235,11 +235,14 @@ class LogWriter:
             self.reader.counts.appends_failed += len(entries.data)
             stored(-1, -1, self._failed)
             return
-        ledger_id, count = self._appended_to, len(entries.data)
+        writer, count = self._appended_to, len(entries.data)
+        assert writer is not None, "the store answers what it was given"
+        ledger_id = writer.ledger_id
         self.entries_added += count
         layout = self.ledger_list.layout
         if layout.open_id == ledger_id:  # If not, it was sealed meanwhile.
-            layout.grow(first + count - 1, entries.size_bytes)
+            # A store may write more than it is given, as BookKeeper's does with messages.
+            layout.grow(first + count - 1, writer.end.size_bytes)
             if self.cursors:
                 run = EntryRun(
                     ledger_id,

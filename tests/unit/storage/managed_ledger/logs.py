@@ -71,8 +71,7 @@ class GatedLedger:
 
     @property
     def end(self):
-        last, size_bytes = self._ledger.end
-        return LedgerEnd(min(last, self._store.lost_after), size_bytes)
+        return self._store.end_of(self._ledger.end)
 
     over_limit = False
 
@@ -97,7 +96,7 @@ class GatedLedger:
 
     async def close(self):
         await self._store.closes.enter()
-        return await self._ledger.close()
+        return self._store.end_of(await self._ledger.close())
 
 
 class GatedLedgerStore:
@@ -109,6 +108,7 @@ class GatedLedgerStore:
         self._zero = 0
         self.created = 0
         self.lost_after = 2**62
+        self.beside = 0  # Bytes that are stored with each entry, as BookKeeper's store does.
         self.appends, self.answers, self.reads, self.creates = Gate(), Gate(), Gate(), Gate()
         self.opens, self.closes, self.deletes = Gate(), Gate(), Gate()
         self.damaged_from = 2**62
@@ -120,6 +120,10 @@ class GatedLedgerStore:
     def read_damage(self, first, count):
         if any(entry == self.damaged_from for entry in range(first, first + count)):
             raise self.damage
+
+    def end_of(self, end):
+        size_bytes = end.size_bytes + self.beside * (end.last_entry_id + 1)
+        return LedgerEnd(min(end.last_entry_id, self.lost_after), size_bytes)
 
     def ours(self, ledger_id):
         return ledger_id - self._zero

@@ -55,6 +55,15 @@ async def test_an_append_is_answered_once(logs, ledger, rolls_over, gate):
     assert answers.heard == [(1, 0, type(None)) if rolls_over else (0, 1, type(None))]
 
 
+async def test_a_ledger_has_the_same_size_before_and_after_it_ends(logs, ledger):
+    logs.ledgers.beside = 6
+    await append(ledger, entries(2))
+    await append(ledger, entries(1))
+    assert ledger.size_bytes == ledger.info().open_size_bytes == 3 + 3 * 6
+    await logs.roll(ledger)
+    assert (ledger.size_bytes, ledger.info().open_size_bytes) == (3 + 3 * 6, 0)
+
+
 @pytest.mark.parametrize("gate", ["appends", "creates", "closes"])
 async def test_an_append_that_fails_is_answered_once(logs, ledger, gate):
     await append(ledger, entries(1))
