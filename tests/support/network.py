@@ -8,6 +8,7 @@ faults it can stage, and what is unlike a real network about them.
 import asyncio
 import errno
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self, cast
@@ -122,8 +123,9 @@ class Proxy:
     """A TCP relay on a local port, by default a free one, as an async context manager.
 
     Faults: ``cut`` breaks every connection now, ``cut_after`` within something that a client sends;
-    ``refusing`` turns newcomers away; ``hold`` lets nothing through in either direction until
-    ``release``, or only those of one client (``apart``); ``delay_s`` holds up every chunk.
+    ``loses`` is shown what a broker answers, and where it says so, that is lost with every
+    connection; ``refusing`` turns newcomers away; ``hold`` lets nothing through in either direction
+    until ``release``, or only those of one client (``apart``); ``delay_s`` holds up every chunk.
 
     Unlike a real network: bytes that the relay has read are never lost when it only holds them,
     both directions are slowed alike, and a delay also limits the rate, to 64 KiB per delay.
@@ -143,6 +145,7 @@ class Proxy:
         self._bytes_left: int | None = None  # That clients may still send; None: no end.
         self._cut = asyncio.Event()
         self.refusing = False
+        self.loses: Callable[[bytes], bool] | None = None
         self.delay_s = 0.0
         self.accepted = 0
 
@@ -256,6 +259,9 @@ class Proxy:
                             writer.write(chunk[: len(chunk) + self._bytes_left])
                             self._cut_now()
                             break
+                    if not counted and self.loses is not None and self.loses(chunk):
+                        self.cut()
+                        break
                     writer.write(chunk)
                     await writer.drain()
         finally:

@@ -104,6 +104,17 @@ async def test_a_cut_is_seen_at_both_ends():
             await peer.reader.readexactly(1)
 
 
+async def test_what_is_lost_takes_its_connection_with_it():
+    async with Peer() as peer, Proxy("127.0.0.1", peer.port) as proxy:
+        proxy.loses = lambda chunk: b"lost" in chunk
+        connection = await WireConnection.open("127.0.0.1", proxy.port)
+        await peer.connected.wait()
+        await peer.write(frame(b"kept"))
+        assert await connection.receive() == frame(b"kept")
+        await peer.write(frame(b"lost"))
+        assert await connection.receive_end() == []
+
+
 async def test_a_held_network_is_silent_until_released():
     async with Peer() as peer, Proxy("127.0.0.1", peer.port) as proxy:
         connection = await WireConnection.open("127.0.0.1", proxy.port)

@@ -77,8 +77,8 @@ class Transaction(MadeFacade):
         Waits for what was sent and acknowledged in it. Raises TransactionAborted where some of that
         has failed, or its time is up: then nothing of it has happened. A commit whose answer is
         lost is asked for again; raises CommitUnknown when no coordinator answers within the
-        operation timeout. Raises AlreadyClosed when it was aborted by the application. Cancelled,
-        it goes on.
+        operation timeout, or none knows any more how it has ended. Raises AlreadyClosed when it was
+        aborted by the application. Cancelled, it goes on.
         """
         self._run(self._transaction.commit)
 

@@ -2,7 +2,7 @@
 
     OPEN --commit--> COMMITTING --> COMMITTED
                                 --> ABORTED, where something in it has failed
-                                --> UNKNOWN, where its coordinator does not answer
+                                --> UNKNOWN, where its coordinator does not say which
     OPEN --abort---> ABORTING   --> ABORTED
 
 Producers and consumers tell it of each topic and subscription before they use it there
@@ -125,8 +125,8 @@ class Transaction:
         Waits for what was sent and acknowledged in it. Raises TransactionAborted where some of that
         has failed, or its time is up: then nothing of it has happened. A commit whose answer is
         lost is asked for again; raises CommitUnknown when no coordinator answers within the
-        operation timeout. Raises AlreadyClosed when it was aborted by the application. Cancelled,
-        it goes on.
+        operation timeout, or none knows any more how it has ended. Raises AlreadyClosed when it was
+        aborted by the application. Cancelled, it goes on.
         """
         await self._end(self._commit, TransactionState.COMMITTING, TransactionState.COMMITTED)
 
@@ -328,7 +328,7 @@ class Transaction:
         try:
             await self._coordinator.commit(self._id, asks)
         except (TransactionNotFound, InvalidTxnStatus) as error:
-            self._without_answer(error, asked)
+            await self._without_answer(error, asked)
         except MagnetarError as error:
             unanswered = asked > 1 or error.retriable or isinstance(error, AlreadyClosed)
             if not asked or not unanswered:
@@ -338,19 +338,31 @@ class Transaction:
             raise self._unknown(str(error)) from error
         self._state = TransactionState.COMMITTED
 
-    def _without_answer(self, error: MagnetarError, asked: int) -> None:
-        """The coordinator, asked to commit it, has the transaction no longer, or is ending it.
+    async def _without_answer(self, error: MagnetarError, asked: int) -> None:
+        """Its coordinator, asked to commit it, says that there is no such transaction to commit.
 
-        Asked for the first time, it has aborted it. Asked again it may have committed it before,
-        and has for certain when the transaction's time was not up yet: nothing else could end it.
+        Asked for the first time, it has aborted it. Asked again, it says the same of what it has
+        committed, aborted or forgotten; an abort it grants only to what is aborted. Where nothing
+        took part, there was nothing to be committed.
         """
-        if asked == 1:
-            self._state = TransactionState.ABORTED
-            raise self._aborted(self._why_gone()) from error
-        if self._clock.now() >= self._deadline:
-            self._state = TransactionState.UNKNOWN
-            raise self._unknown(f"the answer was lost, and its time was up after it: {error}")
-        log.info("transaction.committed_before id=%s asked=%d", self._id, asked)
+        if asked > 1:
+            if not self._joined:
+                return
+            if not await self._coordinator_aborts():
+                self._state = TransactionState.UNKNOWN
+                raise self._unknown(
+                    f"the answer was lost, and its coordinator no longer says which: {error}"
+                ) from error
+        self._state = TransactionState.ABORTED
+        raise self._aborted(self._why_gone()) from error
+
+    async def _coordinator_aborts(self) -> bool:
+        """Whether its coordinator says that it is aborted."""
+        try:
+            return await self._coordinator.abort(self._id)
+        except MagnetarError as error:
+            log.warning("transaction.outcome_unknown id=%s error=%s", self._id, error)
+            return False
 
     async def _abort(self) -> None:
         try:

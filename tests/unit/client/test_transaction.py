@@ -293,28 +293,54 @@ async def test_a_commit_whose_answer_is_lost_is_asked_for_again(coordinators, pe
     assert len(peer.of(BaseCommand.TC_CLIENT_CONNECT_REQUEST)) == 2
 
 
-@pytest.mark.parametrize("error", [TransactionNotFound("gone"), InvalidTxnStatus("committed")])
-async def test_what_is_gone_when_it_is_asked_for_again_was_committed(peer, client, error):
-    """Its time is not up, so nothing but the first commit can have ended it."""
+LOST = [TransactionNotFound("gone"), InvalidTxnStatus("ending")]
+
+
+async def sent_in(client):
+    """A transaction in which something was done."""
+    producer = await client.create_producer("t")
+    txn = await client.transaction()
+    await producer.send(b"a", txn=txn)
+    return txn
+
+
+@pytest.mark.parametrize("error", LOST)
+async def test_what_may_be_aborted_when_it_is_asked_for_again_is_aborted(
+    coordinators, peer, client, error
+):
+    """A coordinator that remembers how it has ended grants an abort only to what is aborted."""
     peer.script(BaseCommand.END_TXN, hang_up, deny(error))
+    txn = await sent_in(client)
+    with pytest.raises(TransactionAborted, match="was aborted"):
+        await txn.commit()
+    assert txn.state is TransactionState.ABORTED
+    assert coordinators.ends() == [(0, COMMIT), (0, COMMIT), (0, ABORT)]
+
+
+@pytest.mark.parametrize("error", LOST)
+async def test_what_was_forgotten_when_it_is_asked_for_again_is_unknown(peer, client, error):
+    """Apache Pulsar's coordinator says so of what it has committed and of what it has aborted."""
+    peer.script(BaseCommand.END_TXN, hang_up, deny(error), deny(error))
+    txn = await sent_in(client)
+    with pytest.raises(CommitUnknown, match="may have been committed or not: the answer was lost"):
+        await txn.commit()
+    assert txn.state is TransactionState.UNKNOWN
+
+
+async def test_what_nobody_answers_for_after_it_was_forgotten_is_unknown(peer, client):
+    gone = deny(TransactionNotFound("gone"))
+    peer.script(BaseCommand.END_TXN, hang_up, gone, deny(NotAuthorized("no")))
+    txn = await sent_in(client)
+    with pytest.raises(CommitUnknown):
+        await txn.commit()
+
+
+async def test_of_an_empty_one_nothing_is_unknown(coordinators, peer, client):
+    peer.script(BaseCommand.END_TXN, hang_up, deny(TransactionNotFound("gone")))
     async with client.transaction() as txn:
         pass
     assert txn.state is TransactionState.COMMITTED
-
-
-async def test_after_its_time_nobody_knows_what_the_lost_answer_was(peer, clock, timed_client):
-    def late(connection, _):
-        clock.move(9)
-        connection.drop()
-
-    peer.script(BaseCommand.END_TXN, late, deny(TransactionNotFound("gone")))
-    txn = await timed_client.transaction(timeout_s=9)
-    commit = asyncio.ensure_future(txn.commit())
-    await clock.until_asleep()
-    await clock.advance(1)
-    with pytest.raises(CommitUnknown, match="may have been committed or not"):
-        await commit
-    assert txn.state is TransactionState.UNKNOWN
+    assert coordinators.ends() == [(0, COMMIT), (0, COMMIT)]
 
 
 async def test_a_coordinator_that_does_not_answer_leaves_it_open(peer, client):

@@ -54,7 +54,8 @@ HELD_BACK_MAX: Final = 100
 RESERVED: Final = 1_000
 """So many numbers are reserved in one record: a transaction with one of them begins at once."""
 ENDED_MAX: Final = 10_000
-"""So many transactions that ended last are known, to tell who got no answer and asks again."""
+"""So many transactions that ended last are known, to tell who got no answer and asks again; the
+log keeps them too, so that the next broker that serves the coordinator tells the same."""
 AGAIN_S: Final = 0.1
 AGAIN_S_MAX: Final = 10.0
 """How long to wait before topics that could not be told of an end are told again: twice as long
@@ -75,9 +76,8 @@ class Participants(Protocol):
 class Ended(NamedTuple):
     """A transaction that has ended."""
 
-    commit: bool
-    owner: str | None  # As of a ``Transaction``.
-    told: frozenset[str]  # The clients that were answered.
+    ending: records.Ending
+    told: frozenset[str] = frozenset()  # The clients that were answered by this broker.
 
 
 @dataclass(slots=True)
@@ -127,10 +127,8 @@ class Coordinator:
         self._begun: list[Answer] = []  # Who is told then, whether they are appended or not.
         self._waiting: dict[int, list[tuple[str, Answer]]] = {}
         """By number, the clients that wait for the end of a transaction."""
-        self._ended = {
-            number: Ended(commit, owner, frozenset())
-            for number, (commit, owner) in replayed.ended.items()
-        }
+        last = list(replayed.ended.items())[-ENDED_MAX:]
+        self._ended = {number: Ended(ending) for number, ending in last}
         self._asked = False  # Whether something was asked for in this iteration.
         self._last_append: asyncio.Future[Position] | None = None
         self._shortening = False
@@ -209,10 +207,11 @@ class Coordinator:
 
         ``client`` is who asks, by its address. One that asks for an end that there was, and was not
         told of it, is told now: its connection was lost. Raises TransactionNotFound for any other
-        that has ended, InvalidTxnStatus where it ends the other way.
+        that has ended, as Pulsar does, and InvalidTxnStatus while it is ending the other way. So
+        who is told that there is none, and asks for the other end and is granted it, knows.
         """
         ended = self._ended.get(txn_id.least_bits)
-        if ended is not None and ended.commit == commit and client not in ended.told:
+        if ended is not None and ended.ending.commit == commit and client not in ended.told:
             self._check()
             self._ended[txn_id.least_bits] = ended._replace(told=ended.told | {client})
             answer(None)
@@ -244,7 +243,7 @@ class Coordinator:
     def owner_of(self, txn_id: TxnId) -> str | None:
         """The role that opened a transaction, or one that has ended of late. Raises as ``find``."""
         ended = self._ended.get(txn_id.least_bits)
-        return self.find(txn_id).owner if ended is None else ended.owner
+        return self.find(txn_id).owner if ended is None else ended.ending.owner
 
     def lose(self) -> None:
         """Grant and change nothing more: another broker may serve it. The caller closes it."""
@@ -276,7 +275,7 @@ class Coordinator:
         """Give a transaction its time, from now on.
 
         One that was begun elsewhere has all of it again: by the date of another broker it could be
-        over before it is for the client, which may then take it for committed.
+        over before it is for the client.
         """
         self._timeouts.add(transaction.txn_id, transaction.timeout_ms / 1000)
 
@@ -338,7 +337,7 @@ class Coordinator:
         self._append(records.status_changed(transaction), None)
         number = transaction.txn_id.least_bits
         told = frozenset(client for client, _ in self._waiting.get(number, ()))
-        self._ended[number] = Ended(transaction.commits, transaction.owner, told)
+        self._ended[number] = Ended(records.Ending(transaction.commits, transaction.owner), told)
         if len(self._ended) > ENDED_MAX:
             del self._ended[next(iter(self._ended))]
         self._answer_end(transaction, None)
@@ -401,7 +400,8 @@ class Coordinator:
         self._shortening = True
         before = self.log.last_position
         left = [records.all_of(each) for each in self.transactions.values()]
-        stored = self.log.append([records.next_number(self._reserving), *left])
+        ended = records.all_ended({number: each.ending for number, each in self._ended.items()})
+        stored = self.log.append([records.next_number(self._reserving), ended, *left])
         stored.add_done_callback(partial(self._trim, before))
 
     def _trim(self, before: Position, position: asyncio.Future[Position]) -> None:

@@ -11,18 +11,32 @@ A record is an object of JSON that names a transaction and says what is new abou
 or below which number all are reserved, so that another process begins there: ``{"next": 1000}``.
 One record may say all of this, and saying again what is known changes nothing: so the log is
 shortened by appending a record of each transaction that is left, and trimming what is before those.
+How those ended that are remembered goes into one record, in the order in which they ended:
+
+    {"ended": [["COMMITTED", "app", [12, 14]], ["ABORTED", "app", [13]]]}
+
+A broker of an earlier version passes over that one.
 """
 
 import json
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
 from magnetar.model.txn_id import TxnId
 
 from .transaction import Transaction, TxnStatus, TxnSubscription
 
+_ENDED: Final = {True: TxnStatus.COMMITTED, False: TxnStatus.ABORTED}
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+class Ending(NamedTuple):
+    """How a transaction has ended."""
+
+    commit: bool
+    owner: str | None  # As of a ``Transaction``.
 
 
 class Replayed:
@@ -31,8 +45,7 @@ class Replayed:
     def __init__(self, coordinator: int) -> None:
         self.transactions: dict[int, Transaction] = {}  # Those that have not ended, by number.
         self.next = 0  # The number of the next transaction.
-        self.ended: dict[int, tuple[bool, str | None]] = {}
-        """Those that the log still knows: if by a commit, and the role that opened them."""
+        self.ended: dict[int, Ending] = {}  # Those that the log still knows, the oldest first.
         self._coordinator = coordinator
 
     def add(self, record: bytes) -> None:
@@ -47,6 +60,10 @@ class Replayed:
 
     def _add(self, record: dict[str, Any]) -> None:
         self.next = max(self.next, record.get("next", 0))
+        for status, owner, numbers in record.get("ended", ()):
+            ending = Ending(TxnStatus(status) is TxnStatus.COMMITTED, owner)
+            for number in numbers:
+                self._end(number, ending)
         if "txn" not in record:
             return
         number = record["txn"]
@@ -67,8 +84,11 @@ class Replayed:
         if "status" in record:
             transaction.status = TxnStatus(record["status"])
             if transaction.status.ended:
-                self.ended[number] = transaction.commits, transaction.owner
-                del self.transactions[number]
+                self._end(number, Ending(transaction.commits, transaction.owner))
+
+    def _end(self, number: int, ending: Ending) -> None:
+        self.ended[number] = ending
+        self.transactions.pop(number, None)
 
 
 def opened(transaction: Transaction) -> bytes:
@@ -96,6 +116,19 @@ def all_of(transaction: Transaction) -> bytes:
         record["subscriptions"] = list(transaction.subscriptions)
     record["status"] = transaction.status.value
     return _record(record)
+
+
+def all_ended(endings: Mapping[int, Ending]) -> bytes:
+    """How transactions have ended, by number, in one record."""
+    alike = groupby(endings.items(), key=lambda each: each[1])
+    return _record(
+        {
+            "ended": [
+                (_ENDED[ending.commit].value, ending.owner, [number for number, _ in some])
+                for ending, some in alike
+            ]
+        }
+    )
 
 
 def next_number(number: int) -> bytes:

@@ -98,11 +98,16 @@ class Coordinator:
         build = partial(requests.add_subscriptions, txn, [(topic, subscription)])
         await self._ask(build, "addSubscriptionToTxnResponse")
 
-    async def abort(self, txn: TxnId) -> None:
-        """Abort a transaction, unless it has ended."""
+    async def abort(self, txn: TxnId) -> bool:
+        """Abort a transaction, unless it has ended. False: it does not say that it is aborted.
+
+        That is so where it was committed, or where the coordinator no longer knows of it.
+        """
         build = partial(requests.end_transaction, txn, commit=False)
-        with suppress(TransactionNotFound, InvalidTxnStatus):  # Its timeout has aborted it.
+        with suppress(TransactionNotFound, InvalidTxnStatus):
             await self._ask(build, "endTxnResponse")
+            return True
+        return False
 
     async def commit(self, txn: TxnId, asks: Callable[[], None]) -> None:
         """Commit a transaction. ``asks`` is called each time that the coordinator is asked."""

@@ -145,6 +145,29 @@ async def test_only_so_many_that_ended_are_known(world, monkeypatch):
     await world.end(numbers[1], client="another")
 
 
+async def test_so_many_that_ended_are_known_after_the_log_was_shortened_and_read(
+    world, monkeypatch
+):
+    monkeypatch.setattr(coordinator_module, "RECORDS_MIN", 20)
+    monkeypatch.setattr(coordinator_module, "ENDED_MAX", 30)
+    numbers = [await world.begin() for _ in range(40)]
+    for each in numbers:
+        await world.add(each)
+        await world.end(each, commit=bool(each.least_bits % 4))
+    assert world.coordinator.log.record_count < 4 * len(numbers)
+    await world.crash()
+    for each in numbers[10:]:
+        committed = bool(each.least_bits % 4)
+        with pytest.raises(TransactionNotFound):
+            await world.end(each, client="another", commit=not committed)
+        await world.end(each, client="another", commit=committed)
+        assert world.answers.granted[-1] == ("end", each.least_bits)
+    for each in numbers[:10]:
+        with pytest.raises(TransactionNotFound):
+            await world.end(each, client="another", commit=bool(each.least_bits % 4))
+    assert len(world.topics.ended) in (40, 41)  # The record that the last has ended is lost.
+
+
 async def test_topics_that_fail_are_told_again_until_they_answer(world):
     txn_id = await world.begin()
     await world.add(txn_id)

@@ -24,6 +24,7 @@ class Writer:
 
     def __init__(self):
         self.transactions = {}
+        self.ended = {}
         self.written = []
         self.next = 0
         self.shortened = 0  # Records before that may be trimmed.
@@ -51,11 +52,13 @@ class Writer:
     def end(self, one):
         one.status = TxnStatus.COMMITTED if one.commits else TxnStatus.ABORTED
         del self.transactions[one.txn_id.least_bits]
+        self.ended[one.txn_id.least_bits] = records.Ending(one.commits, one.owner)
         self.written.append(records.status_changed(one))
 
     def shorten(self, _):
         self.shortened = len(self.written)
         self.written.append(records.next_number(self.next))
+        self.written.append(records.all_ended(self.ended))
         self.written += map(records.all_of, self.transactions.values())
 
 
@@ -80,6 +83,24 @@ def test_records_add_up_to_what_was_written_whatever_a_crash_left_of_a_shortenin
     found = replayed(writer.written[gone:])
     assert found.transactions == writer.transactions
     assert found.next == writer.next
+    assert found.ended == writer.ended
+
+
+def test_a_log_that_an_earlier_version_shortened_is_read():
+    """It kept nothing of what had ended; what it wrote since is known."""
+    written = [records.next_number(5), *([b'{"txn":3,"status":"COMMITTED"}'] * 2)]
+    found = replayed([*written, b'{"txn":5,"timeoutMs":1,"openedAtMs":2,"status":"ABORTED"}'])
+    assert (found.next, found.transactions) == (6, {})
+    assert found.ended == {5: records.Ending(commit=False, owner=None)}
+
+
+def test_endings_are_remembered_in_the_order_in_which_they_ended():
+    endings = {
+        number: records.Ending(number % 3 > 0, owner)
+        for number, owner in zip((4, 2, 9, 7, 1), ("a", "a", None, "a", "a"), strict=True)
+    }
+    found = replayed([records.all_ended(endings)])
+    assert list(found.ended.items()) == list(endings.items())
 
 
 def test_what_is_said_twice_changes_nothing():
