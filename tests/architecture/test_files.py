@@ -164,8 +164,7 @@ TESTED_ELSEWHERE = {
     **{
         f"testing/simulation/{name}.py": "tests/simulation, and tests/contract for the models"
         for name in [
-            *("bookie", "cluster", "machine", "messages", "servers"),
-            "zookeeper",
+            *("cluster", "machine", "messages", "servers", "zookeeper"),
         ]
     },
     "testing/simulation/processes.py": "unit/testing/simulation/test_loop.py",

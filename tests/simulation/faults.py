@@ -1,6 +1,7 @@
 """What goes wrong in a simulated cluster, and how it is well again."""
 
 from contextlib import suppress
+from functools import partial
 
 from magnetar.broker.resources import Resources
 from magnetar.errors import MagnetarError
@@ -8,11 +9,14 @@ from magnetar.model.bundles import halved
 from magnetar.model.names import NamespaceName
 from magnetar.model.policy_values import DispatchRate, PersistencePolicies, PublishRate
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.testing.simulation.bookie import AT_ONCE_S
 from magnetar.testing.simulation.cluster import BROKER_PORT
 from magnetar.testing.simulation.processes import Process
 
 DUEL_S = 35.0
 """So long a duel takes at most."""
+ANSWERED_S = 0.05
+"""So long after a bookie was sent an entry it has answered, where the network takes no time."""
 
 NAMESPACE = NamespaceName.parse("public/default")
 POLICIES = (
@@ -72,7 +76,7 @@ class Faults:
         if any(each.kind == "policy" for each in self._faults):
             self._set({name: None for changed in POLICIES for name in changed})
         for each in cluster.bookies:
-            each.disk.fails, each.disk.flips = False, 0.0
+            each.disk.mend()
             self._set_bookie(each, mute=False, read_only=False)
 
     def _begin(self, fault):
@@ -125,6 +129,38 @@ class Faults:
 
         def well():
             disk.fails = False
+
+        self._later(fault, well)
+
+    def _full(self, fault):
+        self._note(fault, "has a disk that is full")
+        disk = self._servers[fault.who].disk
+        disk.room = fault.number * 10
+
+        def well():
+            disk.room = None
+
+        self._later(fault, well)
+
+    def _late(self, fault):
+        self._note(fault, "has a disk that is slow")
+        disk = self._servers[fault.who].disk
+        disk.sync_s = disk.read_s = 0.01, 0.1 + fault.number / 100
+
+        def well():
+            disk.sync_s, disk.read_s = AT_ONCE_S, None
+
+        self._later(fault, well)
+
+    def _torn(self, fault):
+        """Let a bookie lose power while it writes."""
+        server = self._servers[fault.who]
+        server.disk.fuse = fault.number % 4
+        server.disk.blown = partial(server.kill, power=True)
+
+        def well():
+            server.disk.fuse = None
+            server.start()
 
         self._later(fault, well)
 
@@ -255,6 +291,34 @@ class Faults:
             cluster.network.mend(links)
 
         cluster.loop.call_later(fault.for_s % 4, end)
+
+    def _apart(self, fault):
+        """End a broker, and the only bookie that has what it wrote last, before others have it.
+
+        It reaches one bookie alone, until that has stored something and it may have been answered.
+        """
+        cluster = self._cluster
+        server = self._busiest()
+        if server is None:
+            return
+        left = max(cluster.bookies, key=lambda each: each.disk.added_at)
+        links = [(server.name, each.name) for each in cluster.bookies if each is not left]
+        cluster.note(server.name, f"sends to {left.name} alone")
+        for link in links:
+            cluster.network.cut(*link)
+
+        async def end():
+            began = cluster.loop.time()
+            await cluster.until(lambda: left.disk.added_at > began, fault.for_s / 4)
+            await cluster.sleep(2 * cluster.network.latency_s[1] + ANSWERED_S)
+            if not self._ended:
+                server.kill(power=True)
+                left.kill(power=True)
+                cluster.loop.call_later(fault.for_s / 4, server.start)
+                cluster.loop.call_later(fault.for_s / 2, left.start)
+            cluster.network.mend(links)
+
+        cluster.spawn(end())
 
     def _blackout(self, fault):
         """Let all bookies lose power at once, and come back one after the other."""

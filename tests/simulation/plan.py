@@ -202,6 +202,7 @@ def draw(seed):
             replace(each, number=MINUTE_MS) if abs(each.number) == HOUR_MS else each
             for each in faults
         ]
+    faults += _further(seed, ack, (names, bookie_names), storms)
     retained = random.random() < 0.7
     if not retained:
         settings["defaultRetentionTimeInMinutes"] = settings["defaultRetentionSizeInMB"] = 0
@@ -310,6 +311,24 @@ FAULTS = [
     *("unload", "transfer", "split", "policy", "jump", "flip"),
     *("duel", "alone", "blackout", "bucket"),
 ]
+FURTHER = ("full bookie", "late bookie", "torn bookie", "apart")
+"""Those that came later: drawn by themselves, so that a seed without them is as it was."""
+
+
+def _further(seed, ack, servers, storms):
+    """What bookies' disks do beside, in some seeds."""
+    random = Random(f"further {seed}")
+    if random.random() < 0.6:
+        return []
+    kinds = [kind for kind in FURTHER if random.random() < 0.6]
+    if ack == 1:  # What is torn at one bookie may have been answered, for all that others know.
+        kinds = [kind for kind in kinds if kind != "torn bookie"]
+    count = random.choice([1, 2, 4, 8]) if kinds else 0
+    faults = [drawn_fault(random, random.choice(kinds), *servers, storms) for _ in range(count)]
+    return [
+        replace(each, for_s=each.for_s + 20.0) if each.kind in {"late bookie", "apart"} else each
+        for each in faults
+    ]
 
 
 def drawn_fault(random, kind, brokers, bookies, storms):
@@ -320,7 +339,7 @@ def drawn_fault(random, kind, brokers, bookies, storms):
     who, bookie, whom = random.choice(brokers), random.choice(bookies), ""
     if kind in {"cut", "cut one way", "reset", "slow"}:
         whom = random.choice([each for each in [*brokers, *bookies, "zookeeper"] if each != who])
-    elif kind == "flip":
+    elif kind in {"flip", "torn bookie"}:
         who = bookies[0]  # Of any other a good copy is needed.
     elif "bookie" in kind:
         who = bookie

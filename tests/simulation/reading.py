@@ -13,8 +13,13 @@ LEFT_S = 20.0
 
 
 async def receive_left(client, subscribing, history, process):
-    """Receive and acknowledge what is left of a subscription."""
-    consumer = await again(process, lambda: subscribe(client, subscribing))
+    """Receive and acknowledge what is left of a subscription.
+
+    Chunks of a message whose producer died are given up, and acknowledged, before the end.
+    """
+    consumer = await again(
+        process, lambda: subscribe(client, subscribing, chunk_age_max_s=LEFT_S / 2)
+    )
     since = history.now
     while True:
         try:

@@ -104,9 +104,10 @@ def records_of(cluster):
 
 
 def entries_in(cluster, ledger_id):
-    """What bookies have of a ledger."""
+    """What bookies have of a ledger, but for what is torn."""
     found = {}
     for bookie in cluster.bookies:
         ledger = bookie.disk.synced.get(ledger_id)
-        found |= {} if ledger is None else ledger.entries
+        if ledger is not None:
+            found |= {at: each for at, each in ledger.entries.items() if at not in ledger.torn}
     return found

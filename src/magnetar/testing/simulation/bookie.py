@@ -1,7 +1,12 @@
 """A model of a bookie: BookKeeper's protocol, version 2, over a journal that is lost, and fails.
 
 What was not synced when it dies is lost, or its beginning is not. It answers an add when it is
-synced. It never looks at digests, as bookies do not.
+synced. It never looks at digests, as bookies do not: an entry that was torn when power was lost is
+read as it is, since the records of a journal say how long they are, and nothing else.
+
+Where the disk has no room for an entry the bookie takes no more: it is read-only until a look at
+its disk, which it has now and then, finds room again. Fences, and what recoveries write, may use a
+reserve, as with BookKeeper's ``minUsableSizeForHighPriorityWrites``.
 """
 
 import asyncio
@@ -24,6 +29,13 @@ _BATCH: Final = struct.Struct(">qqqiq")
 _BATCH_ANSWER: Final = struct.Struct(">IIiqqq")
 _BATCH_BESIDE: Final = 36  # Bytes that count before the entries of a batch.
 
+RESERVE: Final = 10_000
+"""Bytes of a disk that recoveries may use when it is full to all others."""
+LOOKS_S: Final = 10.0
+"""A bookie whose disk is full looks so often whether it is (diskCheckInterval)."""
+AT_ONCE_S: Final = (0.0002, 0.003)
+"""So long a sync takes, where a disk is not slow."""
+
 
 @dataclass
 class StoredLedger:
@@ -32,6 +44,7 @@ class StoredLedger:
     key: bytes
     fenced: bool = False
     entries: dict[int, bytes] = field(default_factory=dict)
+    torn: set[int] = field(default_factory=set)  # Those of which the end is missing.
 
 
 class _Note(NamedTuple):
@@ -42,14 +55,20 @@ class _Note(NamedTuple):
     entry_id: int
     stored: bytes | None  # None: it is fenced.
     answer: Callable[[], None]
+    torn: bool = False
 
 
 class Disk:
     """What a bookie keeps: it outlives its process."""
 
     def __init__(self, random: Random) -> None:
-        self.sync_s = (0.0002, 0.003)
-        self.fails = False  # Every sync fails, as of a disk that is full or broken.
+        self.sync_s = AT_ONCE_S
+        self.read_s: tuple[float, float] | None = None  # None: reads take no time.
+        self.fails = False  # Every sync fails, as of a disk that is broken.
+        self.room: int | None = None  # Bytes that are left for entries; None: enough.
+        self.fuse: int | None = None  # Power is lost in the middle of so many syncs from now.
+        self.blown: Callable[[], None] = lambda: None  # Called then.
+        self.tears = False  # The first entry that is lost is there in part.
         self.flips = 0.0  # How often what is read has a wrong byte.
         self.random = random
         self.added_at = 0.0  # When an entry came last.
@@ -60,10 +79,46 @@ class Disk:
     def after_crash(self) -> dict[int, StoredLedger]:
         """What is found by who begins again: some of what was being synced may be there."""
         found = self.syncing + self.waiting
-        for note in found[: self.random.randint(0, len(found))]:
+        whole = self.random.randint(0, len(found) - (self.tears and bool(found)))
+        for note in found[:whole]:
             apply(self.synced, note)
-        self.syncing, self.waiting = [], []
+        if self.tears:
+            self._tear(found[whole:])
+        self.syncing, self.waiting, self.tears = [], [], False
         return deepcopy(self.synced)
+
+    def _tear(self, lost: list[_Note]) -> None:
+        """Let the end of the first entry be zeros; those behind it may be whole."""
+        while lost and lost[0].stored is None:
+            lost = lost[1:]
+        if not lost:
+            return
+        stored = lost[0].stored
+        assert stored is not None
+        at = self.random.randrange(_IDS.size, len(stored))
+        apply(
+            self.synced, lost[0]._replace(stored=stored[:at] + bytes(len(stored) - at), torn=True)
+        )
+        for note in lost[1 : self.random.randint(1, len(lost))]:
+            apply(self.synced, note)
+
+    def takes(self, size: int, *, urgent: bool) -> bool:
+        """Use room for an entry, if there is so much."""
+        if self.room is None:
+            return True
+        if size > self.room + (RESERVE if urgent else 0):
+            return False
+        self.room -= size
+        return True
+
+    def mend(self) -> None:
+        """Let nothing go wrong any more."""
+        self.fails, self.flips, self.tears = False, 0.0, False
+        self.sync_s, self.read_s, self.room, self.fuse = AT_ONCE_S, None, None, None
+
+    @property
+    def is_full(self) -> bool:
+        return self.room is not None and self.room <= 0
 
 
 def apply(ledgers: dict[int, StoredLedger], note: _Note) -> None:
@@ -73,6 +128,7 @@ def apply(ledgers: dict[int, StoredLedger], note: _Note) -> None:
         ledger.fenced = True
     else:
         ledger.entries[note.entry_id] = note.stored
+        (ledger.torn.add if note.torn else ledger.torn.discard)(note.entry_id)
 
 
 class Bookie:
@@ -87,6 +143,8 @@ class Bookie:
         self._ledgers = disk.after_crash()
         self._loop = asyncio.get_running_loop()
         self._syncing = False
+        if disk.is_full:
+            self._take_no_more()
 
     async def serve(self, host: str, port: int) -> asyncio.AbstractServer:
         """Listen, in the process that calls."""
@@ -105,6 +163,10 @@ class Bookie:
             answer(Code.UNAUTHORIZED, ledger_id, entry_id)
         elif ledger is not None and ledger.fenced and not flags & Flag.RECOVERY_ADD:
             answer(Code.FENCED, ledger_id, entry_id)
+        elif not self._disk.takes(len(stored), urgent=bool(flags & Flag.HIGH_PRIORITY)):
+            answer(Code.IO_ERROR, ledger_id, entry_id)
+            if not self.read_only:
+                self._take_no_more()
         else:
 
             def synced() -> None:
@@ -167,6 +229,27 @@ class Bookie:
             stored = stored[:at] + bytes([stored[at] ^ 1]) + stored[at + 1 :]
         return Code.OK, stored
 
+    def _take_no_more(self) -> None:
+        self.read_only = True
+        self.presence_changed()
+        self._loop.call_later(LOOKS_S, self._look)
+
+    def _look(self) -> None:
+        if not self.read_only:
+            return
+        if self._disk.room is not None:
+            self._loop.call_later(LOOKS_S, self._look)
+            return
+        self.read_only = False
+        self.presence_changed()
+
+    def after_read(self, answer: Callable[[], None]) -> None:
+        """Call ``answer`` when the disk has read what it says."""
+        if self._disk.read_s is None:
+            answer()
+        else:
+            self._loop.call_later(self._disk.random.uniform(*self._disk.read_s), answer)
+
     def _note(self, note: _Note) -> None:
         apply(self._ledgers, note)
         self._disk.waiting.append(note)
@@ -177,7 +260,13 @@ class Bookie:
         disk = self._disk
         self._syncing = True
         disk.syncing, disk.waiting = disk.waiting, []
-        self._loop.call_later(disk.random.uniform(*disk.sync_s), self._synced)
+        sync_s = disk.random.uniform(*disk.sync_s)
+        self._loop.call_later(sync_s, self._synced)
+        if disk.fuse is not None:
+            disk.fuse -= 1
+            if disk.fuse < 0:
+                disk.fuse, disk.tears = None, True
+                self._loop.call_later(sync_s / 2, disk.blown)
 
     def _synced(self) -> None:
         disk = self._disk
@@ -238,19 +327,24 @@ class _Client(asyncio.Protocol):
                     + stored
                 )
 
-            self._bookie.read(key, ledger_id, entry_id, read)
+            self._bookie.after_read(lambda: self._bookie.read(key, ledger_id, entry_id, read))
         elif opcode == _BATCH_READ:
-            ledger_id, first, request_id, count_max, bytes_max = _BATCH.unpack_from(body)
-            code, found = self._bookie.read_batch(ledger_id, first, count_max, bytes_max)
-            data = b"".join(len(each).to_bytes(4) + each for each in found)
-            head = _BATCH_ANSWER.pack(
-                _BATCH_ANSWER.size - 4 + len(data),
-                _word(_BATCH_READ),
-                *(code, ledger_id, first, request_id),
-            )
-            self._send(head + data)
+            asked = _BATCH.unpack_from(body)
+            self._bookie.after_read(lambda: self._send_batch(*asked))
         else:
             self._transport.abort()
+
+    def _send_batch(
+        self, ledger_id: int, first: int, request_id: int, count_max: int, bytes_max: int
+    ) -> None:
+        code, found = self._bookie.read_batch(ledger_id, first, count_max, bytes_max)
+        data = b"".join(len(each).to_bytes(4) + each for each in found)
+        head = _BATCH_ANSWER.pack(
+            _BATCH_ANSWER.size - 4 + len(data),
+            _word(_BATCH_READ),
+            *(code, ledger_id, first, request_id),
+        )
+        self._send(head + data)
 
     def _added(self, code: int, ledger_id: int, entry_id: int) -> None:
         self._send(_ANSWER.pack(_ANSWER.size - 4, _word(_ADD), code, ledger_id, entry_id))

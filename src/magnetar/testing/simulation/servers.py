@@ -151,10 +151,13 @@ async def register(zookeeper: str, bookie_id: str, bookie: Bookie, tasks: Tasks)
         ZooKeeperSettings(servers=zookeeper, session_timeout_s=10.0)
     )
 
+    saying = asyncio.Lock()
+
     async def say() -> None:
-        below = ("", "/readonly") if bookie.read_only else ("/readonly", "")
-        await metadata.delete(f"{AVAILABLE}{below[0]}/{bookie_id}")
-        await metadata.put(f"{AVAILABLE}{below[1]}/{bookie_id}", b"", ephemeral=True)
+        async with saying:  # Who becomes writable has said before that it was not.
+            below = ("", "/readonly") if bookie.read_only else ("/readonly", "")
+            await metadata.delete(f"{AVAILABLE}{below[0]}/{bookie_id}")
+            await metadata.put(f"{AVAILABLE}{below[1]}/{bookie_id}", b"", ephemeral=True)
 
     def changed(state: SessionState) -> None:
         if state is SessionState.CONNECTED:
