@@ -42,7 +42,7 @@ from simulation.regions import RegionsPlan, carry_out, draw_regions, made
 from simulation.regions_planted import PLANTED_IN_REPLICATION
 from simulation.replay import FOUND
 from simulation.shrink import shrink
-from simulation.stats import check_backlogs, check_logs, check_nothing_left
+from simulation.stats import are_recorded, check_backlogs, check_logs, check_nothing_left
 from simulation.workload import CLIENT, Consumers, Publisher, Seeker
 
 from magnetar.model.names import TopicName
@@ -52,6 +52,8 @@ from magnetar.testing.simulation.processes import Process
 
 PATIENCE_S = 120.0
 """When all is well something is published in so long, in simulated time, until all is."""
+RECORDED_S = 5.0
+"""In so long a broker has done what it has recorded of a topic."""
 
 FAULTY = PLANTED | PLANTED_IN_REPLICATION | PLANTED_IN_THE_LOG
 SHOWN_MAX = 5
@@ -148,6 +150,7 @@ async def _whole(cluster, plan, history):
     for each in [*consumers, *seekers]:
         each.stop()
     await cluster.sleep(5.0)
+    await _settled(history, plan)
     check_logs(history, plan)
     check_backlogs(history, plan)
     process, client = cluster.new_client("reader", **CLIENT)
@@ -156,6 +159,7 @@ async def _whole(cluster, plan, history):
         history.find(f"not all could be read in {READ_S:g} s")
         return
     stored, letters, compacted = read.result()
+    await _settled(history, plan)
     check_logs(history, plan)
     check_nothing_left(history, plan)
     check_deliveries(history, plan, letters)
@@ -170,6 +174,12 @@ async def _whole(cluster, plan, history):
     before = {task for each in cluster.brokers for task in each.process.tasks}
     await cluster.sleep(20.0)
     check_leaks(history, before)
+
+
+async def _settled(history, plan):
+    """Wait while a broker notes what it has just recorded of a topic."""
+    if not plan.alone:
+        await history.cluster.until(lambda: are_recorded(history), RECORDED_S)
 
 
 def _offloads(cluster):

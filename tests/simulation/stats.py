@@ -13,6 +13,17 @@ from magnetar.message.metadata import peek
 from magnetar.storage.codec.pulsar.message_head import message_of
 
 
+def are_recorded(history):
+    """Whether topics have the ledgers that records name: one may be deleted just then."""
+    records = records_of(history.cluster)
+    return all(
+        {each.ledger_id for each in topic.log.info().ledgers} - {record.open_id}
+        == {each.ledger_id for each in record.ledgers}
+        for topic in served(history)
+        if (record := records.get(topic.name.local)) is not None
+    )
+
+
 def check_logs(history, plan):
     """The entries, bytes and messages of each topic that is served are those of its ledgers."""
     if plan.alone:

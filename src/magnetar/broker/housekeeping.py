@@ -74,7 +74,16 @@ def chores(
     """Runs a broker's periodic tasks; ``backlog_checks`` notes how long that check takes."""
 
     async def trim(topic: Topic) -> None:
-        """Roll over old ledgers, delete those not needed, and unload idle topics."""
+        """Roll over old ledgers, delete those not needed, and unload idle topics.
+
+        One whose log takes no more changes is closed: whoever uses it opens it afresh. Consumers
+        alone would not come to that, and nothing would be deleted while they stay.
+        """
+        if topic.fenced:
+            if registry.loaded.get(topic.name) is topic:
+                log.warning("topic.opened_afresh topic=%s reason=its log is fenced", topic.name)
+                await registry.unload(topic.name)
+            return
         await topic.maintain()
         await registry.unload_if_idle(topic)
 

@@ -3,8 +3,12 @@ import asyncio
 from support.clock import ManualClock
 from unit.broker.peer import TOPIC, Peer, send
 
+from magnetar.broker.assemble.stores import Stores
 from magnetar.broker.housekeeping import SWEEPS_PER_INTERVAL, KeepAliveSweep
 from magnetar.model.names import TopicName
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
 
 
@@ -79,26 +83,55 @@ async def test_the_sweep_keeps_the_pace_of_the_clock():
     assert member.ticks == [10, 20, 30]
 
 
+SHORT_LEDGERS = {
+    "webServicePort": -1,
+    "managedLedgerMaxEntriesPerLedger": 1,
+    "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+    "defaultRetentionTimeInMinutes": 1,
+    "defaultRetentionSizeInMB": -1,
+    "brokerDeleteInactiveTopicsEnabled": False,
+}
+
+
+async def five_ledgers(local):
+    """A peer that has published, and the topic."""
+    peer = await Peer.open(local.port)
+    await peer.produce(1)
+    for number in range(5):
+        peer.wire.send(send(1, number, b"x"))
+        await peer.hear()
+    topic = local.broker.registry.loaded[TopicName.parse(TOPIC)]
+    assert topic.ledger.entry_count == 5
+    return peer, topic
+
+
 async def test_ledgers_go_when_their_time_is_over():
     """No subscription needs them, but they are to be kept for a while."""
     clock = ManualClock()
-    settings = {
-        "webServicePort": -1,
-        "managedLedgerMaxEntriesPerLedger": 1,
-        "managedLedgerMinLedgerRolloverTimeMinutes": 0,
-        "defaultRetentionTimeInMinutes": 1,
-        "defaultRetentionSizeInMB": -1,
-    }
-    async with LocalBroker(settings=settings, clock=clock) as local:
-        peer = await Peer.open(local.port)
-        await peer.produce(1)
-        for number in range(5):
-            peer.wire.send(send(1, number, b"x"))
-            await peer.hear()
-        ledger = local.broker.registry.loaded[TopicName.parse(TOPIC)].ledger
-        assert ledger.entry_count == 5
+    async with LocalBroker(settings=SHORT_LEDGERS, clock=clock) as local:
+        peer, topic = await five_ledgers(local)
+        ledger = topic.ledger
         await clock.advance(50)
         assert ledger.entry_count == 5
         await clock.advance(200)
         assert ledger.entry_count == 0
+        peer.wire.abort()
+
+
+async def test_a_topic_whose_log_is_fenced_is_closed_so_that_it_is_trimmed_again():
+    """It was fenced, and nothing of it deleted, as long as its consumers stayed (seed 11330)."""
+    clock = ManualClock()
+    metadata = MemoryMetadataStore()
+    stores = Stores(metadata, MemoryLedgerStore())
+    async with LocalBroker(settings=SHORT_LEDGERS, clock=clock, stores=stores) as local:
+        peer, topic = await five_ledgers(local)
+        registry, path = local.broker.registry, paths.managed_ledger(topic.ledger.name)
+        await metadata.put(path, (await metadata.get(path)).value)
+        await clock.advance(250)
+        assert topic.fenced
+        await clock.advance(250)
+        assert topic.name not in registry.loaded
+        opened = await registry.get(topic.name, create=False)
+        await clock.advance(250)
+        assert opened.ledger.entry_count == 0
         peer.wire.abort()
