@@ -8,6 +8,7 @@ from contextvars import copy_context
 from simulation.history import number_of
 from simulation.stored import lacks_position, left_behind, markers
 
+from magnetar.client.message import entries_of
 from magnetar.errors import MagnetarError
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.simulation.processes import WALL_MS, process_of
@@ -194,18 +195,28 @@ def check_compacted(history, stored, compacted):
 def check_seeking(history, seekers, stored):
     """What readers got behind the place that they sought."""
     for seeker in seekers:
-        numbers = [number_of(each) for each in stored[seeker.topic]]
+        messages = stored[seeker.topic]
+        numbers = [number_of(each) for each in messages]
         first = {number: at for at, number in reversed(list(enumerate(numbers)))}
         last = {number: at for at, number in enumerate(numbers)}
         for behind, seen in seeker.seen:
             if behind is not None and first[behind] != last[behind]:
                 continue  # It is stored twice: nobody knows which was meant.
-            at = 0 if behind is None else first[behind] + 1
-            if seen != numbers[at : at + len(seen)]:
+            come = numbers
+            if behind is not None:
+                at = first[behind]
+                come = [number_of(each) for each in _behind(messages[at], messages[at + 1 :])]
+            if seen != come[: len(seen)]:
                 history.find(
                     f"behind {behind} came {list(map(str, seen))} in {seeker.topic}, not "
-                    f"{list(map(str, numbers[at : at + len(seen)]))}"
+                    f"{list(map(str, come[: len(seen)]))}"
                 )
+
+
+def _behind(message, later):
+    """Those of ``later`` that are behind a message as a whole: no chunk of them is before it."""
+    place = entries_of(message)[-1]
+    return [each for each in later if entries_of(each)[0] >= place]
 
 
 def check_stored(history, plan, stored):
@@ -255,7 +266,11 @@ def all_or_nothing(history, stored):
 
 
 def check_records(history, since_s):
-    """What records and disks have at the end; ``since_s`` nothing went wrong."""
+    """What records and disks have at the end; ``since_s`` nothing went wrong.
+
+    But a broker may have stopped since: what it does not end in time is left, as by a kill.
+    """
+    since_s = max([since_s, *(end for _, end in history.outages() if end < history.now)])
     cluster = history.cluster
     for (log, transaction), found in markers(cluster).items():
         if len(found) > 1:

@@ -55,7 +55,11 @@ class History:
 
     def troubles(self):
         """When something was wrong, so that what waited to be saved may not be: from, to."""
-        began, found = {}, list(self.wrong)
+        return self.wrong + self.outages()
+
+    def outages(self):
+        """When servers were not there, also those that were still to stop at the end: from, to."""
+        began, found = {}, []
         for line in self.cluster.story:
             at, who, what = line.split(maxsplit=2)
             here = who.removeprefix(f"{self.cluster.name}-")

@@ -76,8 +76,7 @@ def chores(
     async def trim(topic: Topic) -> None:
         """Roll over old ledgers, delete those not needed, and unload idle topics.
 
-        One whose log takes no more changes is closed: whoever uses it opens it afresh. Consumers
-        alone would not come to that, and nothing would be deleted while they stay.
+        One whose log was fenced while it was opened is closed: whoever uses it opens it afresh.
         """
         if topic.fenced:
             if registry.loaded.get(topic.name) is topic:

@@ -119,12 +119,13 @@ async def test_ledgers_go_when_their_time_is_over():
 
 
 async def test_a_topic_whose_log_is_fenced_is_closed_so_that_it_is_trimmed_again():
-    """It was fenced, and nothing of it deleted, as long as its consumers stayed (seed 11330)."""
+    """As one that was fenced while it was opened, when nobody was told of that yet."""
     clock = ManualClock()
     metadata = MemoryMetadataStore()
     stores = Stores(metadata, MemoryLedgerStore())
     async with LocalBroker(settings=SHORT_LEDGERS, clock=clock, stores=stores) as local:
         peer, topic = await five_ledgers(local)
+        topic.ledger.when_fenced(lambda: None)
         registry, path = local.broker.registry, paths.managed_ledger(topic.ledger.name)
         await metadata.put(path, (await metadata.get(path)).value)
         await clock.advance(250)

@@ -84,6 +84,7 @@ class PersistentTopic:
         )
         self._features = TopicFeatures(state, self.writer, self._producers, self._subscriptions)
         self.apply(policies)
+        ledger.when_fenced(self._log_fenced)
 
     @property
     def producers(self) -> Mapping[str, Producer]:
@@ -383,9 +384,17 @@ class PersistentTopic:
 
     def _write_failed(self) -> None:
         """Disconnect the producers, who try again."""
-        self._state.closed = True
+        self._log_fenced()
         self._producers.disconnect()
-        self._failed(self)
+
+    def _log_fenced(self) -> None:
+        """Let it be closed, and opened afresh by who uses it.
+
+        Acknowledgements cannot be saved any more, nor anything be deleted or offloaded.
+        """
+        if not self._state.closed:
+            self._state.closed = True
+            self._failed(self)
 
     def _check_takes_producers(self) -> None:
         self._state.check_open()

@@ -41,6 +41,10 @@ TRANSITIONS: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
 """Which state may follow each. None leads back to OWNED: the log must be opened again."""
 
 
+def unheard() -> None:
+    """In the place of who is told, where nobody is."""
+
+
 @dataclass(slots=True, eq=False)
 class LedgerList:
     """The recorded layout of a log, and the one loop that changes the record."""
@@ -50,6 +54,7 @@ class LedgerList:
     version: int
     context: LogContext
     ownership: LogOwnership = LogOwnership.OWNED
+    when_fenced: Callable[[], None] = unheard  # Called soon after it takes no more changes.
     _fenced_because: str = ""  # Why it is no longer OWNED.
     _inbox: tuple[tuple[Edit, asyncio.Future[None]], ...] = ()
     _writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
@@ -217,6 +222,7 @@ class LedgerList:
             self._fenced_because = reason
             if ownership is not LogOwnership.DELETED:
                 log.warning("managed_ledger.fenced name=%s reason=%s", self.name, reason)
+                asyncio.get_running_loop().call_soon(self.when_fenced)
         if ownership in TRANSITIONS[self.ownership]:
             self.ownership = ownership
 

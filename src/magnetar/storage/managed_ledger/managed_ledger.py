@@ -31,7 +31,7 @@ from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
-from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership, unheard
 from magnetar.storage.managed_ledger.log_cursors import LogCursors
 from magnetar.storage.managed_ledger.log_offload import LogOffload
 from magnetar.storage.managed_ledger.log_reader import LogReader
@@ -87,6 +87,10 @@ class ManagedLedger:
     def fenced(self) -> bool:
         """Whether it takes no more changes and must be opened again."""
         return not self._list.owned
+
+    def when_fenced(self, told: Callable[[], None]) -> None:
+        """Let ``told`` be called soon after it is fenced, unless it is closed before."""
+        self._list.when_fenced = told
 
     def append(self, entries: Appendable, stored: Stored) -> None:
         """Append entries. ``stored`` is called exactly once, and never before this returns.
@@ -313,6 +317,7 @@ class ManagedLedger:
             return
         self._writer.refuse_appends()
         self._trimmer.close()
+        self._list.when_fenced = unheard
         cursors = list(self.cursors.values())
         try:
             results = await asyncio.gather(

@@ -368,6 +368,16 @@ async def test_a_topic_whose_log_could_not_be_changed_is_opened_afresh(
     assert again is not topic
 
 
+async def test_a_topic_whose_log_is_fenced_is_closed_at_once(opened):
+    """Else consumers alone would go on, and what they acknowledge could not be saved."""
+    topic = await opened.registry.get(PLAIN, create=True)
+    topic.ledger._list.fence("by a test")
+    await until_idle()
+    assert PLAIN not in opened.registry.loaded
+    again = await opened.registry.get(PLAIN, create=False)
+    assert not again.fenced
+
+
 async def test_a_closed_registry_opens_nothing(opened):
     await opened.registry.get(PLAIN, create=True)
     await opened.registry.close()
