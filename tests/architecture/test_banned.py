@@ -58,11 +58,12 @@ DOORS = {
 }
 
 # The threads of a broker and of its client, which docs/decisions/0045 lists with the contract
-# behind which each stands. What is to be blocked on for a moment goes to the loop's own executor.
+# behind which each stands. What blocks a broker for a moment goes to ``broker/threads.py``.
 THREADS = ("threading.Thread", "ThreadPoolExecutor")
 THREAD_ROOMS = ("auth/", "broker/", "client/", "rest/", "storage/")
 THREAD_HOMES = {
     "auth/basic.py",
+    "broker/threads.py",
     "broker/tracing/spans.py",
     "client/listener_thread.py",
     "client/loop_thread.py",

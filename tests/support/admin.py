@@ -12,7 +12,7 @@ def ask(broker, method, path, value=None):
     while True:
         headers = {"Content-Type": "application/json"}
         try:
-            with urlopen(Request(url, data, headers, method=method), timeout=60) as response:
+            with urlopen(Request(url, data, headers, method=method), timeout=20) as response:
                 answer = response.read()
             return json.loads(answer) if answer else None
         except HTTPError as error:

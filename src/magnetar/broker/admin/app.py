@@ -4,7 +4,6 @@ The HTTP library takes a quarter of a broker's start to import, so nothing impor
 first connection.
 """
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.threads import in_thread
 from magnetar.rest.exchange import BODY_BYTES_MAX
 from magnetar.rest.first_connection import FirstConnection, Server
 from magnetar.rest.listener import Listener
@@ -30,8 +30,7 @@ _TABLE: Final = "magnetar.broker.admin.routes.table"
 
 async def load_routes(*, open_probes: bool) -> Routes:
     """Every route there is, imported at the first request: a broker nobody asks goes without."""
-    loop = asyncio.get_running_loop()
-    table = await loop.run_in_executor(None, import_module, _TABLE)  # It takes a while.
+    table = await in_thread(import_module, _TABLE)  # It takes a while.
     routes: Routes = table.every_route(open_probes=open_probes)
     return routes
 
@@ -69,8 +68,7 @@ async def start_admin(
     body_bytes_max = BODY_BYTES_MAX if admin.functions.functions is None else FORM_BYTES_MAX
 
     async def start() -> Server:
-        loop = asyncio.get_running_loop()
-        module = await loop.run_in_executor(None, import_module, _SERVER)  # It takes a while.
+        module = await in_thread(import_module, _SERVER)  # It takes a while.
         server: Server = await module.AdminServer.start(
             owners.router,
             listeners,

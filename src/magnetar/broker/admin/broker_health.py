@@ -1,6 +1,5 @@
 """How the broker as a whole fares: its loop, its disk, its memory."""
 
-import asyncio
 import gc
 import resource
 import shutil
@@ -13,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from magnetar.auth.authentication import Authentication
 from magnetar.broker.server_tls import Expiry
+from magnetar.broker.threads import in_thread
 from magnetar.clock import Clock
 from magnetar.model.cluster_stores import ClusterStores
 from magnetar.model.counts import (
@@ -107,8 +107,7 @@ class BrokerHealth:
         if self.data_directory is None:
             return None
         with suppress(OSError):
-            loop = asyncio.get_running_loop()
-            usage = await loop.run_in_executor(None, shutil.disk_usage, self.data_directory)
+            usage = await in_thread(shutil.disk_usage, self.data_directory)
             self.disk_seen = Disk(usage.free, usage.total)
             return self.disk_seen
         return None

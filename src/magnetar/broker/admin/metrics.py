@@ -3,7 +3,6 @@
 Nothing is computed before somebody asks.
 """
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib import import_module
@@ -25,6 +24,7 @@ from magnetar.broker.admin.rates import (
 )
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, together
+from magnetar.broker.threads import in_thread
 from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.broker.topics.topic_stats import topic_stats
@@ -49,8 +49,7 @@ async def answer(admin: MetricServices, accept: str) -> tuple[AsyncIterator[byte
     scrape = _Scrape(admin)
     await scrape.pass_topics()
     await admin.broker.health.disk()
-    loop = asyncio.get_running_loop()
-    module = await loop.run_in_executor(None, import_module, _BROKER_METRICS)  # It takes a while.
+    module = await in_thread(import_module, _BROKER_METRICS)  # It takes a while.
     seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes), scrape.evictions)
     head, content_type = module.encoded(admin, seen, accept)
     end = module.END if "openmetrics" in content_type else b""

@@ -4,7 +4,6 @@ What is said of a topic is said by the process that serves it. All else gets the
 process as a label: sums over that are for whoever asks, as means and quantiles have none.
 """
 
-import asyncio
 import logging
 import re
 from collections.abc import AsyncIterator, Iterable
@@ -14,6 +13,7 @@ from typing import Final
 from magnetar.broker.admin.scrapes import Make
 from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.peers import Peers
+from magnetar.broker.threads import in_thread
 from magnetar.errors import NotReady
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.rest.exchange import Request
@@ -44,14 +44,13 @@ class SiblingMetrics:
         text, content_type = await self._made(make)
         others = [each for each in await self.brokers.all() if each != self.brokers.own]
         texts = [text, *[await self._of(each, accept) for each in others]]
-        loop = asyncio.get_running_loop()  # It takes long where there are many topics.
-        return _piece(await loop.run_in_executor(None, merged, texts)), content_type
+        # It takes long where there are many topics.
+        return _piece(await in_thread(merged, texts)), content_type
 
     async def _made(self, make: Make) -> tuple[str, str]:
         pieces, content_type = await make()
         text = b"".join([each async for each in pieces]).decode()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, labelled, text, str(self.number)), content_type
+        return await in_thread(labelled, text, str(self.number)), content_type
 
     async def _of(self, broker: BrokerAddress, accept: str) -> str:
         try:

@@ -1,6 +1,5 @@
 """What a broker is built of differently where traces are on; nothing of them is imported before."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.session import Session
+from magnetar.broker.threads import in_thread
 from magnetar.errors import InvalidValue
 from magnetar.model.counts import TraceCounts
 from magnetar.version import __version__
@@ -36,9 +36,8 @@ async def trace_parts(context: BuildContext, services: Services) -> TraceParts:
     settings = context.config.traces
     if settings.disabled:
         return TraceParts()
-    loop = asyncio.get_running_loop()
     try:
-        library = await loop.run_in_executor(None, import_module, _SPANS)  # It takes a while.
+        library = await in_thread(import_module, _SPANS)  # It takes a while.
     except ImportError as error:
         raise InvalidValue(
             f"otelSdkDisabled=false: traces need OpenTelemetry ({error}): install magnetar[traces],"

@@ -5,11 +5,11 @@ lost its connection may have sent some twice. One that is too large, or that lac
 chunk by chunk.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Final
 
+from magnetar.broker.threads import in_thread
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message import compression, metadata
@@ -68,7 +68,7 @@ class ChunkedMessages:
         if not self._complete[whole]:
             message.unreadable += "; not all chunks are here"
             return message
-        return await asyncio.to_thread(_joined, parts) if place.last else None
+        return await in_thread(_joined, parts) if place.last else None
 
     async def _gathered(self, message: StoredMessage, place: ChunkInfo) -> _Parts:
         parts, whole = {place.index: message}, _whole(message.producer, place)

@@ -4,10 +4,10 @@ Between messages the event loop has its turn every millisecond; what is large is
 thread, and few large entries are read at once.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
+from magnetar.broker.threads import in_thread
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.model.position import EARLIEST, Position
@@ -46,7 +46,7 @@ async def unpacked(
     """The messages of an entry; backwards, the last one first."""
     await slices.turn()
     if len(entry) > INLINE_BYTES:
-        found = await asyncio.to_thread(lambda: list(messages_in(position, entry)))
+        found = await in_thread(lambda: list(messages_in(position, entry)))
     else:
         found = []
         for message in messages_in(position, entry):

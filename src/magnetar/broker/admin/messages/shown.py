@@ -1,12 +1,12 @@
 """Messages as JSON: ids, what they say of themselves, and their values by the topic's schema."""
 
-import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, Final
 
 from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.threads import in_thread
 from magnetar.errors import MagnetarError, SchemaNotFound, UndecodableValue
 from magnetar.model.names import TopicName
 from magnetar.wire.schemas import version_number
@@ -92,7 +92,7 @@ class ShownMessages:
         try:
             show = await self._shower(message.schema_version)
             if len(message.payload) > INLINE_BYTES:
-                return await asyncio.to_thread(show, message), ""
+                return await in_thread(show, message), ""
             return show(message), ""
         except MagnetarError as error:
             return None, str(error)
@@ -119,7 +119,7 @@ class ShownMessages:
         found = await self._registry.version(self._topic, number)
         # It brings the libraries of the schemas along.
         made: Callable[[Any], Shower] = import_module("magnetar.schemas.plain").shower_of
-        return await asyncio.to_thread(made, found.schema)
+        return await in_thread(made, found.schema)
 
 
 def _text(message: StoredMessage) -> str:

@@ -1,6 +1,5 @@
 """Brokers: their list, the health of this one, and its settings, some of which can be changed."""
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,7 @@ from magnetar.auth.access import Access
 from magnetar.broker.admin.owners import OfBroker
 from magnetar.broker.admin.routes.isolation_policies import assigned
 from magnetar.broker.admin.services import BrokerServices
+from magnetar.broker.threads import in_thread
 from magnetar.errors import MagnetarError, NotAllowed, NotFound
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import Reply, Request, done, shown, text
@@ -100,7 +100,7 @@ async def status(admin: BrokerServices, request: Request) -> Reply:
 
 
 async def _exists(path: Path) -> bool:
-    return await asyncio.get_running_loop().run_in_executor(None, path.is_file)
+    return await in_thread(path.is_file)
 
 
 async def version(admin: BrokerServices, _: Request) -> Reply:

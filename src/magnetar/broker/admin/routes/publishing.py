@@ -3,7 +3,6 @@
 What is published goes the way of every producer: schema, deduplication, limits, quotas.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,6 +16,7 @@ from magnetar.broker.admin.owners import AtOwner, of_partition, reason_of
 from magnetar.broker.admin.services import MessageServices
 from magnetar.broker.cluster.publishing import Outcome
 from magnetar.broker.cluster.publishing import publish as publish_here
+from magnetar.broker.threads import in_thread
 from magnetar.errors import InvalidValue, MagnetarError, MessageTooLarge, NotAllowed
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
@@ -188,7 +188,7 @@ async def _read(admin: MessageServices, schema: SchemaInfo | None, messages: Any
 
     reading = Reading(write, check)
     try:
-        found = await asyncio.to_thread(reading.all, messages)
+        found = await in_thread(reading.all, messages)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
     for index, message in enumerate(found):
