@@ -68,6 +68,8 @@ PUBLISH = [
     Case("publish 100 B"),
     Case("publish 1 KiB", size=KIB),
     Case("publish 64 KiB", size=64 * KIB, in_flight=200),
+    Case("publish 100 B, 10,000 in flight", in_flight=10_000),
+    Case("publish 1 KiB, 10,000 in flight", size=KIB, in_flight=10_000),
     Case("batches 1000 x 100 B", batch=1000, in_flight=50),
     Case("batches 120 x 1 KiB", size=KIB, batch=120, in_flight=50),
     Case("publish 100 B, all of one size", vary=0),
@@ -93,6 +95,10 @@ TOPICS = [
     Case("100 topics, 1000 in flight", size=KIB, connections=100, topics=100, in_flight=10),
     Case("1000 topics, 1000 in flight", size=KIB, connections=100, topics=1000, in_flight=10),
     Case("1000 topics x 1 in flight, 1 KiB", size=KIB, connections=1000, topics=1000, in_flight=1),
+    Case(
+        "1000 topics x 1 on 10 connections, 1 KiB", KIB, connections=10, topics=1000, in_flight=100
+    ),
+    Case("1000 topics x 10 on 10 connections, 1 KiB", KIB, connections=10, topics=1000),
     Case("100 topics x 20 in flight, 100 B", connections=100, topics=100, in_flight=20),
     Case("100 topics x 20 in flight, 1 KiB", size=KIB, connections=100, topics=100, in_flight=20),
 ]

@@ -22,6 +22,7 @@ import click
 from . import cases, limits, machine, ratios
 from .broker import Broker, Magnetar
 from .cases import Case
+from .closed_loop import Throughput
 from .maven import Missing
 from .measure import Result, figures, measure, medians
 from .open_loop import Latency
@@ -45,6 +46,10 @@ Figures = dict[str, float]
 # What is looked at unless --case says otherwise: more would take more than 20 minutes.
 LEFT_OUT = {
     "publish 1 KiB, all of one size",
+    "publish 100 B, 10,000 in flight",
+    "publish 1 KiB, 10,000 in flight",
+    "1000 topics x 1 on 10 connections, 1 KiB",
+    "1000 topics x 10 on 10 connections, 1 KiB",
     "recorded from Python's client, batches",
     "recorded from Go's client, 1 KiB",
     "recorded from Go's client, batches",
@@ -137,9 +142,29 @@ class Comparison:
         ]
         return table(["broker CPU, us per entry published", *names], rows)
 
+    def range_table(self, chosen: list[Case]) -> str:
+        """From the slowest to the fastest round; and the cores of broker and generator: medians."""
+        names = [broker.name for broker in self.brokers]
+        rows = [
+            [case.name, *(_range(case, self.results[case.name].get(name, [])) for name in names)]
+            for case in chosen
+            if not case.rate and case.name in self.results
+        ]
+        return table(["range of the rounds; cores: broker + generator", *names], rows)
+
 
 def _broker_cpu(results: list[Result]) -> str:
     return f"{median(each.broker_cpu_us for each in results):.2f}" if results else ""
+
+
+def _range(case: Case, results: list[Result]) -> str:
+    found = [each for each in results if isinstance(each, Throughput)]
+    if not found:
+        return ""
+    reached = [each.figure(case) for each in found]
+    broker = median(each.broker_cpu_share for each in found)
+    generator = median(each.generator_cpu_share for each in found)
+    return f"{amount(min(reached))} to {amount(max(reached))}; {broker:.2f} + {generator:.2f}"
 
 
 def in_turn(brokers: list[Broker], turn: int) -> list[Broker]:
@@ -177,10 +202,17 @@ def warm_up(broker: Broker) -> None:
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--seconds", default=2.0, show_default=True, help="Each case is measured so long.")
 @click.option("--case", "names", multiple=True, help="Only cases with this in their names.")
+@click.option("--shipped", is_flag=True, help="Only as each ships: two brokers, one table.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Where data goes. [a temporary]")
 @click.option("--save", help="Keep the report in bench/results under this name.")
 def main(
-    *, rounds: int, seconds: float, names: tuple[str, ...], data_dir: Path | None, save: str | None
+    *,
+    rounds: int,
+    seconds: float,
+    names: tuple[str, ...],
+    shipped: bool,
+    data_dir: Path | None,
+    save: str | None,
 ) -> None:
     """Fetch Pulsar, run both, print ratios."""
     try:
@@ -192,30 +224,36 @@ def main(
     if not names:
         chosen = [case for case in chosen if case.name not in LEFT_OUT]
     with tempfile.TemporaryDirectory(dir=data_dir) as folder:
-        text = compare(Path(folder), jars, chosen, rounds, whole=not names)
+        text = compare(Path(folder), jars, chosen, rounds, whole=not names, more=not shipped)
     click.echo(text)
     if save:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{save}.txt").write_text(text + "\n", encoding="utf-8")
 
 
-def compare(folder: Path, jars: Path, chosen: list[Case], rounds: int, *, whole: bool) -> str:
-    """Run everything; the report. ``whole``: what was not measured is missing."""
+def compare(
+    folder: Path, jars: Path, chosen: list[Case], rounds: int, *, whole: bool, more: bool
+) -> str:
+    """Run everything; the report. ``whole``: what was not measured is missing.
+
+    ``more``: ours without syncing beside it, and both with fsync.
+    """
     head = machine.describe(folder)
     raw = limits.measure(folder)
     started = time.perf_counter()
     with ExitStack() as stack:
         ours = stack.enter_context(Magnetar(folder / "fsync", "fsync"))
-        unsynced = stack.enter_context(Magnetar(folder / "none", "none"))
+        unsynced = stack.enter_context(Magnetar(folder / "none", "none")) if more else None
         memory = _Memory(ours)
         with PulsarStandalone(jars, folder / "pulsar", fsync=False) as theirs:
             memory.of(theirs)
-            for broker in (theirs, ours, unsynced):
+            brokers = [ours, theirs, *([unsynced] if unsynced else [])]
+            for broker in brokers:
                 warm_up(broker)
-            shipped = Comparison([ours, theirs, unsynced], folder)
+            shipped = Comparison(brokers, folder)
             shipped.run(chosen, rounds)
             memory.of(theirs, ours)
-        with_fsync = _with_fsync(folder, jars, ours, chosen, rounds)
+        with_fsync = _with_fsync(folder, jars, ours, chosen, rounds) if more else []
     lengths = " or ".join(f"{each:g}" for each in sorted({case.seconds for case in chosen}))
     minutes = (time.perf_counter() - started) / 60
     head += [
@@ -240,7 +278,8 @@ def compare(folder: Path, jars: Path, chosen: list[Case], rounds: int, *, whole:
         memory_ratios=memory.ratios,
     )
     reached = [target for target in reached if target.reached is not None or whole]
-    parts = [first, *with_fsync, shipped.cost_table(), targets_table(reached)]
+    parts = [first, *with_fsync, shipped.cost_table(), shipped.range_table(chosen)]
+    parts.append(targets_table(reached))
     return "\n\n".join(["\n".join(head), *parts])
 
 

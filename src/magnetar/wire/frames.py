@@ -216,8 +216,8 @@ class FrameDecoder:
                 start = position
                 position, runs = cut_sends(data, position, self._total_size_max)
                 if position > start:
-                    for run in runs:
-                        _add(out, SendRun(*run))
+                    _add(out, SendRun(*runs[0]))
+                    out += [SendRun(*run) for run in runs[1:]]  # None goes on with another.
                     continue
             elif total_size > 8 and data[position + 9] in self._in_runs:
                 start = position

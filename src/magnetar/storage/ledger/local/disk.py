@@ -181,8 +181,10 @@ class DirectFile(RealFile):
 
     A page of the cache that is new costs more than writing it: on a virtual machine up to 2 ms per
     MB, where a write past it takes 0.1 ms of CPU (``docs/performance.md``). Only whole blocks can
-    go that way; what lies before the first and behind the last goes through the cache, as small
-    writes do. Behind a small write at its end the file may be longer, by zeros.
+    go that way. So the first block is written again with what it had before, which is remembered
+    from the write before, and the last one is filled up with zeros: nothing must lie behind. A
+    write is one call then, and none of its pages is left for the sync. Small writes go through the
+    cache; behind one at its end the file may be longer, by zeros.
     """
 
     def __init__(self, path: Path, *, create: bool) -> None:
@@ -190,6 +192,8 @@ class DirectFile(RealFile):
         self._end = self.size()
         self._direct_fd: int | None = None
         self._buffer: mmap.mmap | None = None
+        self._tail = b""  # What the last block has, where the last write ended at _tail_end.
+        self._tail_end = -1  # -1: it is not known.
         if hasattr(os, "O_DIRECT"):
             try:
                 self._direct_fd = os.open(path, os.O_WRONLY | os.O_DIRECT)
@@ -201,36 +205,46 @@ class DirectFile(RealFile):
     def write(self, pieces: Sequence[bytes], offset: int) -> None:
         size = sum(map(len, pieces))
         if size < DIRECT_MIN or self._direct_fd is None:
+            self._tail_end = -1
             self._write_cached(pieces, offset, size)
             return
-        self._end = max(self._end, offset + size)
         if self._buffer is None:
             self._buffer = mmap.mmap(-1, _DIRECT_BUFFER)  # It begins at a page.
         if size < JOIN_BELOW * len(pieces):
             pieces = [b"".join(pieces)]
-        first = offset + -offset % DIRECT_BLOCK
-        stop = (offset + size) // DIRECT_BLOCK * DIRECT_BLOCK
+        head = self._before(offset)
+        start, filled = offset - len(head), len(head)
         with memoryview(self._buffer) as buffer:
-            filled = 0
+            buffer[:filled] = head
             for piece in pieces:
                 rest = memoryview(piece)
                 while rest:
-                    if first <= offset < stop:
-                        count = min(len(rest), stop - offset, _DIRECT_BUFFER - filled)
-                        buffer[filled : filled + count] = rest[:count]
-                        filled += count
-                        offset += count
-                        if filled == _DIRECT_BUFFER or offset == stop:
-                            self._write_blocks(buffer[:filled], offset - filled)
-                            filled = 0
-                    else:
-                        count = min(len(rest), first - offset) if offset < first else len(rest)
-                        offset = self._write_some([rest[:count]], offset)
+                    count = min(len(rest), _DIRECT_BUFFER - filled)
+                    buffer[filled : filled + count] = rest[:count]
+                    filled += count
                     rest = rest[count:]
+                    if filled == _DIRECT_BUFFER:
+                        self._write_blocks(buffer, start)
+                        start, filled = start + filled, 0
+            if filled:
+                stop = filled + -filled % DIRECT_BLOCK
+                buffer[filled:stop] = bytes(stop - filled)
+                self._write_blocks(buffer[:stop], start)
+                start += stop
+            self._tail = bytes(buffer[filled - filled % DIRECT_BLOCK : filled])
+        self._tail_end = offset + size
+        self._end = max(self._end, start)
 
     def truncate(self, size: int) -> None:
         super().truncate(size)
         self._end = size
+
+    def _before(self, offset: int) -> bytes:
+        """What its block has before ``offset``."""
+        size = offset % DIRECT_BLOCK
+        if offset == self._tail_end or not size:
+            return self._tail if size else b""
+        return self.read(offset - size, size).ljust(size, b"\0")
 
     def _write_cached(self, pieces: Sequence[bytes], offset: int, size: int) -> None:
         if offset + size > self._end:

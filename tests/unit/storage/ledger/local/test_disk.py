@@ -71,6 +71,82 @@ def test_large_writes_past_the_cache_are_what_is_read(tmp_path_factory, offset, 
         file.close()
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(1, 10_000),
+            st.integers(-5000, 5000).map(lambda near: DIRECT_MIN + near),
+            st.integers(-5000, 5000).map(lambda near: 1024 * 1024 + near),
+            st.sampled_from(["cut", "opened again"]),
+        ),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_what_a_log_appends_is_read_whatever_way_it_went(tmp_path_factory, steps):
+    """Each write begins where the one before ended, in the midst of a block or not."""
+    path = tmp_path_factory.mktemp("d") / "file"
+    file, reader = RealFiles().open(path, create=True, direct=True), RealFiles().open(path)
+    model = b""
+    try:
+        for number, step in enumerate(steps):
+            if step == "cut":
+                model = model[: len(model) * 2 // 3]
+                file.truncate(len(model))
+            elif step == "opened again":
+                file.close()
+                file = RealFiles().open(path, direct=True)
+            else:
+                data = random.Random(number).randbytes(step)
+                file.write([data[: step // 3], data[step // 3 :]], len(model))
+                model += data
+            assert reader.read(0, len(model)) == model
+        behind = reader.read(len(model), reader.size())
+        assert not behind.strip(b"\0"), "only zeros lie behind the end"
+    finally:
+        file.close()
+        reader.close()
+
+
+def test_what_a_large_write_left_is_forgotten_when_a_small_one_replaces_it(tmp_path):
+    file = RealFiles().open(tmp_path / "file", create=True, direct=True)
+    large = random.Random(1).randbytes(DIRECT_MIN + 100)
+    file.write([large], 0)
+    file.truncate(DIRECT_MIN)
+    file.write([b"y" * 100], DIRECT_MIN)
+    file.write([large], DIRECT_MIN + 100)
+    whole = large[:DIRECT_MIN] + b"y" * 100 + large
+    assert file.read(0, len(whole)) == whole
+    file.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECT"), reason="this system has no such writes")
+def test_large_appends_are_one_call_each(tmp_path, monkeypatch):
+    file = RealFiles().open(tmp_path / "file", create=True, direct=True)
+    sizes = [DIRECT_MIN + 5, 2 * DIRECT_MIN, DIRECT_MIN + 4091]
+    calls = []
+
+    def counting(name):
+        real = getattr(os, name)
+
+        def call(fd, data, offset):
+            calls.append((name, offset, sum(map(len, data)) if name == "pwritev" else len(data)))
+            return real(fd, data, offset)
+
+        return call
+
+    for name in ("pwrite", "pwritev"):
+        monkeypatch.setattr(os, name, counting(name))
+    at = 77
+    for size in sizes:
+        file.write([b"x" * size], at)
+        at += size
+    file.close()
+    assert [name for name, _, _ in calls] == ["pwrite"] * 3
+    assert all(not offset % DIRECT_BLOCK and not size % DIRECT_BLOCK for _, offset, size in calls)
+
+
 def test_small_writes_that_make_a_file_longer_leave_room_for_others(tmp_path):
     file = RealFiles().open(tmp_path / "log", create=True, direct=True)
     file.write([b"a" * 10], 0)
