@@ -1,7 +1,7 @@
 """The record of a log's layout. Opening it takes the log over; it changes by compare-and-set.
 
-Whoever changes the record owns the log. A change that finds another version means that another
-broker took over: from then on everything here raises Fenced.
+Whoever changes the record owns the log. A change that finds another version, which is not its own,
+means that another broker took over: from then on everything here raises Fenced.
 """
 
 import asyncio
@@ -202,12 +202,9 @@ class LedgerList:
     async def _record(self, edit: Edit) -> None:
         draft = self.layout.copy()
         edit(draft)
+        value = self.context.codec.encode_ledger_list(draft.record())
         try:
-            self.version = await self.context.metadata.put(
-                self._path,
-                self.context.codec.encode_ledger_list(draft.record()),
-                expected_version=self.version,
-            )
+            self.version = await self._put(value)
         except VersionMismatch as error:
             self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
             raise self._fenced() from error
@@ -216,6 +213,22 @@ class LedgerList:
             raise
         # Entries may have been appended meanwhile, so that the draft is out of date.
         edit(self.layout)
+
+    async def _put(self, value: bytes) -> int:
+        """Replace the record. Raises VersionMismatch where another broker did.
+
+        A store whose connection was lost may have written, and then finds another version: that is
+        ours where it is the next one, and has what was to be written.
+        """
+        metadata, version = self.context.metadata, self.version
+        try:
+            return await metadata.put(self._path, value, expected_version=version)
+        except VersionMismatch:
+            unchanged = value == self.context.codec.encode_ledger_list(self.layout.record())
+            found = None if unchanged else await metadata.get(self._path)
+            if found is None or (found.version, found.value) != (version + 1, value):
+                raise
+            return found.version
 
     def _give_up(self, ownership: LogOwnership, reason: str) -> None:
         if self.owned:

@@ -131,6 +131,36 @@ async def test_a_write_that_failed_fences(logs, ledger_list):
     assert (await opened_list(logs)).layout.ledger_ids == []
 
 
+async def written_unheard(logs, ledger_list, edit):
+    """Write what ``edit`` records, as a store does that loses its connection before the answer."""
+    draft = ledger_list.layout.copy()
+    edit(draft)
+    value = ledger_list.context.codec.encode_ledger_list(draft.record())
+    return await logs.metadata.put(PATH, value, expected_version=ledger_list.version)
+
+
+async def test_a_change_whose_answer_was_lost_with_a_connection_is_ours(logs, ledger_list):
+    version = await written_unheard(logs, ledger_list, begin(4))
+    await ledger_list.change(begin(4))
+    assert (ledger_list.layout.open_id, ledger_list.version) == (4, version)
+    await ledger_list.change(lambda layout: layout.seal(0, 1, 1))
+    assert ledger_list.owned
+
+
+async def test_what_changes_nothing_is_not_taken_for_ours(logs, ledger_list):
+    await written_unheard(logs, ledger_list, lambda _: None)
+    with pytest.raises(Fenced, match="another broker"):
+        await ledger_list.change(lambda _: None)
+
+
+async def test_a_change_that_another_broker_went_on_from_is_not_ours(logs, ledger_list):
+    await written_unheard(logs, ledger_list, begin(4))
+    record = await logs.metadata.get(PATH)
+    await logs.metadata.put(PATH, record.value)
+    with pytest.raises(Fenced, match="another broker"):
+        await ledger_list.change(begin(4))
+
+
 async def test_cancelling_the_await_does_not_take_the_change_back(logs, ledger_list):
     logs.metadata.puts.close()
     change = logs.tasks.spawn("begin", ledger_list.change(begin(1)))
