@@ -1,13 +1,14 @@
 """A broker in a loop that has no thread to spare: the application in its process uses them all."""
 
 import asyncio
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from urllib.request import Request, urlopen
 
 import pytest
 
 from magnetar import Client
-from magnetar.broker.threads import in_thread
+from magnetar.broker.threads import IMPORT_SWITCH_S, imported, in_thread
 from magnetar.testing.local_broker import LocalBroker
 
 TOPIC = "persistent://public/default/t"
@@ -47,3 +48,15 @@ async def test_what_is_called_in_a_thread_returns_or_raises():
     assert await in_thread(sorted, [1, 2], reverse=True) == [2, 1]
     with pytest.raises(ZeroDivisionError):
         await in_thread(divmod, 1, 0)
+
+
+async def test_an_import_gives_way_and_all_is_as_before(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "slow_to_import.py").write_text("import sys\nseen = sys.getswitchinterval()\n")
+    (tmp_path / "fails_to_import.py").write_text("1 / 0")
+    before = sys.getswitchinterval()
+    module = await imported("slow_to_import")
+    assert module.seen == pytest.approx(IMPORT_SWITCH_S)
+    with pytest.raises(ZeroDivisionError):
+        await imported("fails_to_import")
+    assert sys.getswitchinterval() == before

@@ -6,13 +6,12 @@ first connection.
 
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.threads import in_thread
+from magnetar.broker.threads import imported
 from magnetar.rest.exchange import BODY_BYTES_MAX
 from magnetar.rest.first_connection import FirstConnection, Server
 from magnetar.rest.listener import Listener
@@ -30,7 +29,7 @@ _TABLE: Final = "magnetar.broker.admin.routes.table"
 
 async def load_routes(*, open_probes: bool) -> Routes:
     """Every route there is, imported at the first request: a broker nobody asks goes without."""
-    table = await in_thread(import_module, _TABLE)  # It takes a while.
+    table = await imported(_TABLE)
     routes: Routes = table.every_route(open_probes=open_probes)
     return routes
 
@@ -68,7 +67,7 @@ async def start_admin(
     body_bytes_max = BODY_BYTES_MAX if admin.functions.functions is None else FORM_BYTES_MAX
 
     async def start() -> Server:
-        module = await in_thread(import_module, _SERVER)  # It takes a while.
+        module = await imported(_SERVER)
         server: Server = await module.AdminServer.start(
             owners.router,
             listeners,

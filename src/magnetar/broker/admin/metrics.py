@@ -5,7 +5,6 @@ Nothing is computed before somebody asks.
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
-from importlib import import_module
 from itertools import chain
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from magnetar.broker.admin.rates import (
 )
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, together
-from magnetar.broker.threads import in_thread
+from magnetar.broker.threads import imported
 from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.topic import StoredTopic, Topic
 from magnetar.broker.topics.topic_stats import topic_stats
@@ -49,7 +48,7 @@ async def answer(admin: MetricServices, accept: str) -> tuple[AsyncIterator[byte
     scrape = _Scrape(admin)
     await scrape.pass_topics()
     await admin.broker.health.disk()
-    module = await in_thread(import_module, _BROKER_METRICS)  # It takes a while.
+    module = await imported(_BROKER_METRICS)
     seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes), scrape.evictions)
     head, content_type = module.encoded(admin, seen, accept)
     end = module.END if "openmetrics" in content_type else b""

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.session import Session
-from magnetar.broker.threads import in_thread
+from magnetar.broker.threads import imported
 from magnetar.errors import InvalidValue
 from magnetar.model.counts import TraceCounts
 from magnetar.version import __version__
@@ -37,7 +36,7 @@ async def trace_parts(context: BuildContext, services: Services) -> TraceParts:
     if settings.disabled:
         return TraceParts()
     try:
-        library = await in_thread(import_module, _SPANS)  # It takes a while.
+        library = await imported(_SPANS)
     except ImportError as error:
         raise InvalidValue(
             f"otelSdkDisabled=false: traces need OpenTelemetry ({error}): install magnetar[traces],"
