@@ -1,5 +1,8 @@
 """What becomes of transactions that stay open: those that nobody ever ends, too."""
 
+import asyncio
+from contextlib import suppress
+
 import aiohttp
 import pytest
 from cluster.conftest import two_brokers
@@ -8,7 +11,7 @@ from unit.broker.peer import TOPIC, Peer, send
 
 from magnetar import Client, InitialPosition
 from magnetar.broker.topics import open_transactions
-from magnetar.errors import NotAllowed
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -101,6 +104,25 @@ async def test_one_that_is_known_is_asked_about_once(broker, peer):
     log = (await broker.broker.registry.get(TopicName.parse(TOPIC), create=False)).log  # twice.
     await until(lambda: len(log.transactions.open) == 1)
     assert coordinator.counts.appended == appended
+
+
+def watches():
+    return [each for each in asyncio.all_tasks() if "open transactions" in each.get_name()]
+
+
+async def test_a_topic_that_is_closed_looks_after_nothing_any_more(broker):
+    """An acknowledgement that came while it was closed began a task that nobody ended."""
+    registry = broker.broker.registry
+    async with Client(broker.service_url) as client:
+        await subscribe(client)
+        topic = registry.loaded[TopicName.parse(TOPIC)]
+        subscription = topic.subscriptions["s"]
+        await subscription.acknowledge_in_transaction(None, TxnId(5, 1), [])
+        await until(lambda: not watches())
+        await registry.unload(topic.name)
+        with suppress(MagnetarError):
+            await subscription.acknowledge_in_transaction(None, TxnId(5, 2), [])
+    assert not watches()
 
 
 async def test_what_is_first_sent_after_the_end_and_an_unload_is_dropped(broker, peer):

@@ -260,6 +260,8 @@ class PersistentSubscription(Subscription):
         return handle
 
     def _watch_transactions(self) -> None:
+        if self._state.closed:
+            return  # Nobody would end what is begun now.
         if self._open_transactions is None:
             self._open_transactions = OpenTransactions(
                 self._state.context,
