@@ -29,7 +29,7 @@ DIRECT_MIN: Final = 128 * 1024
 DIRECT_BLOCK: Final = 4096
 """Such writes begin and end at multiples of this, in the file and in memory."""
 
-_DIRECT_BUFFER: Final = 1024 * 1024
+_DIRECT_BUFFER: Final = 2 * 1024 * 1024
 
 PADDING: Final = bytes(64 * 1024)
 """Zeros behind a small write that made the file longer: the next writes then lie within the file,

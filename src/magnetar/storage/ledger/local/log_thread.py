@@ -26,8 +26,10 @@ from .segments import newest_mark
 from .settings import Durability, LocalLedgerSettings
 from .synced_mark import SyncedMark
 
-GROUP_SIZE_MAX: Final = 32 * 1024 * 1024
-"""Bytes after which a group of commits is synced although more wait."""
+GROUP_SIZE_MAX: Final = 2 * 1024 * 1024
+"""Bytes after which a group of commits is synced although more wait: while the producers of one are
+answered and send again, the disk has the next. All that a producer has under way in one group would
+be written while nothing is read, and the other way round."""
 
 Job = TypeVar("Job")
 

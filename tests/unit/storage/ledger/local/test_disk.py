@@ -50,7 +50,7 @@ def test_pieces_are_written_one_behind_the_other(file, pieces):
         st.one_of(
             st.integers(0, 20_000),
             st.integers(-3, 3).map(lambda near: DIRECT_MIN + near),
-            st.integers(-3, 3).map(lambda near: 1024 * 1024 + near),
+            st.integers(-3, 3).map(lambda near: 2 * 1024 * 1024 + near),
         ),
         min_size=1,
         max_size=8,
@@ -77,7 +77,7 @@ def test_large_writes_past_the_cache_are_what_is_read(tmp_path_factory, offset, 
         st.one_of(
             st.integers(1, 10_000),
             st.integers(-5000, 5000).map(lambda near: DIRECT_MIN + near),
-            st.integers(-5000, 5000).map(lambda near: 1024 * 1024 + near),
+            st.integers(-5000, 5000).map(lambda near: 2 * 1024 * 1024 + near),
             st.sampled_from(["cut", "opened again"]),
         ),
         min_size=2,
