@@ -5,17 +5,9 @@ from simulation.replay import replay
 
 SEEDS = 50
 TOGETHER = 10
-LONG = range(31, SEEDS + 1, TOGETHER)
-"""The first of those that `make test-long` runs; `make test` runs the others."""
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        *range(1, LONG.start, TOGETHER),
-        *(pytest.param(first, marks=pytest.mark.long) for first in LONG),
-    ],
-)
+@pytest.mark.parametrize("first", range(1, SEEDS + 1, TOGETHER))
 def test_nothing_is_lost_doubled_or_out_of_order_whatever_fails(first):
     told, found = replay("--count", TOGETHER, "--first", first, "--processes", "1")
     assert not found, told
