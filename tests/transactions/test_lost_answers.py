@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from cluster.conftest import two_brokers
+from support.apache_pulsar import ours_alone
 from support.loop import iterations
 from support.network import Proxy, WireConnection
 from transactions.enabled import SETTINGS
@@ -21,6 +22,8 @@ from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.processes import BrokerProcess
+
+pytestmark = ours_alone("it is killed, and its coordinator looked at")
 
 BEHIND = {**SETTINGS, "bindAddress": "127.0.0.2", "webServicePort": -1}
 TOPIC = "persistent://public/default/t"
