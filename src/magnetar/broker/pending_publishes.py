@@ -16,7 +16,8 @@ class PublishBuffer:
         self._bytes_max = bytes_max
         self.bytes_free = bytes_max
         """Bytes that publishes may still take; ``PendingPublishes`` takes and releases them."""
-        self._waiting: list[Callable[[], None]] = []
+        self.waiting: list[Callable[[], None]] = []
+        """Is called once, when half of the buffer is free."""
 
     @property
     def used_bytes(self) -> int:
@@ -24,13 +25,13 @@ class PublishBuffer:
 
     def when_free(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` once, when half of the buffer is free."""
-        self._waiting.append(wake)
+        self.waiting.append(wake)
 
-    def release(self, size_bytes: int) -> None:
-        self.bytes_free += size_bytes
+    def wake(self) -> None:
+        """Call who waits, where half of the buffer is free; bytes were released."""
         assert self.bytes_free <= self._bytes_max, "what is given back was taken"
-        if self._waiting and self.used_bytes <= self._bytes_max // 2:
-            waiting, self._waiting = self._waiting, []
+        if self.used_bytes <= self._bytes_max // 2:
+            waiting, self.waiting = self.waiting, []
             for wake in waiting:
                 wake()
 
@@ -77,7 +78,10 @@ class PendingPublishes:
         self._count -= count
         self._bytes -= size_bytes
         assert self._count >= 0, "what is settled was added"
-        self.buffer.release(size_bytes)
+        buffer = self.buffer
+        buffer.bytes_free += size_bytes
+        if buffer.waiting:
+            buffer.wake()
         if self._paused:
             self._resume_if_few()
 
