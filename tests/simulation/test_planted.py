@@ -15,7 +15,7 @@ KNOWN = {
     "backlog_counts_what_is_acknowledged": 4,
     "commit_marker_twice": 16,
     "cursor_saved_before_its_ledger": 34,
-    "deduplication_forgotten": 98,
+    "deduplication_forgotten": 12,
     "early_ownership": 2,
     "key_moved_while_pending": 96,
     "lost_fence": 46,
