@@ -98,15 +98,19 @@ class Spans:
         attributes: Attributes | None = None,
         *,
         error: BaseException | str | None = None,
+        end_s: float | None = None,
     ) -> None:
-        """Let a span end now. ``error`` is why what it is about failed."""
+        """Let a span end now, or so many seconds after it started, as its parts do.
+
+        ``error`` is why what it is about failed.
+        """
         if attributes:
             span.set_attributes(attributes)
         if error is not None:
             kind = error if isinstance(error, str) else type(error).__name__
             span.set_attribute("error.type", kind)
             span.set_status(Status(StatusCode.ERROR, str(error)[:TEXT_LENGTH_MAX]))
-        span.end()
+        span.end(None if end_s is None else _start_of(span) + int(end_s * 1e9))
 
     async def close(self) -> None:
         """Send what waits, and return when that is done, or after ``FLUSH_S_MAX``."""

@@ -138,8 +138,9 @@ class TracedSession(Session):
             else:  # In memory.
                 begin_answer = stored_at - came_at
                 part("store", span, 0, begin_answer, {})
-            part("answer", span, begin_answer, traces.clock.now() - came_at, {})
-            traces.spans.end(span, {"magnetar.outcome": "stored"})
+            end_s = traces.clock.now() - came_at
+            part("answer", span, begin_answer, end_s, {})
+            traces.spans.end(span, {"magnetar.outcome": "stored"}, end_s=end_s)
 
         traces.iteration.at_end(Phase.SEND, end)
 

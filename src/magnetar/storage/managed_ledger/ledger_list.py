@@ -202,9 +202,8 @@ class LedgerList:
     async def _record(self, edit: Edit) -> None:
         draft = self.layout.copy()
         edit(draft)
-        value = self.context.codec.encode_ledger_list(draft.record())
         try:
-            self.version = await self._put(value)
+            self.version = await self._put(draft)
         except VersionMismatch as error:
             self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
             raise self._fenced() from error
@@ -214,18 +213,18 @@ class LedgerList:
         # Entries may have been appended meanwhile, so that the draft is out of date.
         edit(self.layout)
 
-    async def _put(self, value: bytes) -> int:
+    async def _put(self, draft: Layout) -> int:
         """Replace the record. Raises VersionMismatch where another broker did.
 
-        A store whose connection was lost may have written, and then finds another version: that is
-        ours where it is the next one, and has what was to be written.
+        A store whose connection was lost may have written, and then finds another version. Just
+        what was to be written, with an open ledger, is ours: who takes a log over seals that.
         """
         metadata, version = self.context.metadata, self.version
+        value = self.context.codec.encode_ledger_list(draft.record())
         try:
             return await metadata.put(self._path, value, expected_version=version)
         except VersionMismatch:
-            unchanged = value == self.context.codec.encode_ledger_list(self.layout.record())
-            found = None if unchanged else await metadata.get(self._path)
+            found = None if draft.open_id is None else await metadata.get(self._path)
             if found is None or (found.version, found.value) != (version + 1, value):
                 raise
             return found.version

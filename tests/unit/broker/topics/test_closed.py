@@ -15,20 +15,21 @@ from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.testing.local_broker import LocalBroker
 
 
-@pytest.fixture(autouse=True)
-def _no_collections():
+@pytest.fixture
+def there():
+    """Whether there is anything of some kinds; what other tests left does not count."""
     gc.collect()
     gc.disable()
-    yield
+    left = gc.get_objects()
+    before = set(map(id, left))
+    yield lambda *kinds: any(
+        isinstance(each, kinds) and id(each) not in before for each in gc.get_objects()
+    )
     gc.enable()
 
 
-def there(*kinds):
-    return any(isinstance(each, kinds) for each in gc.get_objects())
-
-
 @pytest.mark.parametrize("kind", SubscriptionType)
-async def test_dispatch_goes_with_its_last_consumer(kind):
+async def test_dispatch_goes_with_its_last_consumer(kind, there):
     async with LocalBroker() as broker, Client(broker.service_url) as client:
         producer = await client.create_producer("a")
         async with await client.subscribe("a", "s", type=kind) as consumer:
@@ -38,7 +39,7 @@ async def test_dispatch_goes_with_its_last_consumer(kind):
         await until(lambda: not there(DispatchLoop))
 
 
-async def test_a_subscription_goes_when_its_reader_does():
+async def test_a_subscription_goes_when_its_reader_does(there):
     async with LocalBroker() as broker, Client(broker.service_url) as client:
         async with await client.create_reader("a"):
             assert there(PersistentSubscription)
@@ -46,7 +47,7 @@ async def test_a_subscription_goes_when_its_reader_does():
 
 
 @pytest.mark.parametrize("way", ["unload", "delete"])
-async def test_a_topic_goes_when_it_is_unloaded_or_deleted(way):
+async def test_a_topic_goes_when_it_is_unloaded_or_deleted(way, there):
     async with LocalBroker() as broker, aiohttp.ClientSession() as http:
         async with Client(broker.service_url) as client:
             async with await client.subscribe("a", "s"), await client.create_producer("a") as its:

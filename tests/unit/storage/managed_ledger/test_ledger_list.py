@@ -147,10 +147,15 @@ async def test_a_change_whose_answer_was_lost_with_a_connection_is_ours(logs, le
     assert ledger_list.owned
 
 
-async def test_what_changes_nothing_is_not_taken_for_ours(logs, ledger_list):
-    await written_unheard(logs, ledger_list, lambda _: None)
+async def test_what_another_broker_would_write_as_well_is_not_taken_for_ours(logs, ledger_list):
+    await ledger_list.change(begin(4))
+
+    def seal(layout):
+        layout.seal(0, 1, 1)
+
+    await written_unheard(logs, ledger_list, seal)
     with pytest.raises(Fenced, match="another broker"):
-        await ledger_list.change(lambda _: None)
+        await ledger_list.change(seal)
 
 
 async def test_a_change_that_another_broker_went_on_from_is_not_ours(logs, ledger_list):
