@@ -124,7 +124,7 @@ async def test_operations_that_wait_share_one_transaction(file):
         await asyncio.gather(*(store.put(f"/r/{number}", b"v") for number in range(900)))
         with contextlib.closing(sqlite3.connect(file)) as connection:
             changes = connection.execute("SELECT count(DISTINCT change) FROM records").fetchone()
-        assert changes[0] <= 5  # Some may have been on their way before the last was asked for.
+        assert changes[0] < 90  # As many as a busy thread takes; 900 if none were shared.
         refused = await asyncio.gather(
             store.put("/r/0", b"x", expected_version=ABSENT),
             store.put("/r/1", b"y"),
