@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Self
 
+from magnetar.callbacks import unheard
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.context import LogContext
@@ -39,10 +40,6 @@ TRANSITIONS: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
     LogOwnership.DELETED: frozenset(),
 }
 """Which state may follow each. None leads back to OWNED: the log must be opened again."""
-
-
-def unheard() -> None:
-    """In the place of who is told, where nobody is."""
 
 
 @dataclass(slots=True, eq=False)

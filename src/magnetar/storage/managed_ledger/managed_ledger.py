@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from magnetar.callbacks import unheard
 from magnetar.errors import Fenced, NotAllowed, StorageError
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.ledger_list import SealedLedger
@@ -31,7 +32,7 @@ from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
-from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership, unheard
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.managed_ledger.log_cursors import LogCursors
 from magnetar.storage.managed_ledger.log_offload import LogOffload
 from magnetar.storage.managed_ledger.log_reader import LogReader

@@ -20,7 +20,7 @@ def there():
     """Whether there is anything of some kinds; what other tests left does not count."""
     gc.collect()
     gc.disable()
-    left = gc.get_objects()
+    left = gc.get_objects()  # Held until the end, so that nothing new gets one of their ids.
     before = set(map(id, left))
     yield lambda *kinds: any(
         isinstance(each, kinds) and id(each) not in before for each in gc.get_objects()

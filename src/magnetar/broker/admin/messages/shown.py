@@ -2,11 +2,10 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import Any, Final
 
 from magnetar.broker.schema.registry import SchemaRegistry
-from magnetar.broker.threads import in_thread
+from magnetar.broker.threads import imported, in_thread
 from magnetar.errors import MagnetarError, SchemaNotFound, UndecodableValue
 from magnetar.model.names import TopicName
 from magnetar.wire.schemas import version_number
@@ -118,7 +117,7 @@ class ShownMessages:
         number = version_number(version)
         found = await self._registry.version(self._topic, number)
         # It brings the libraries of the schemas along.
-        made: Callable[[Any], Shower] = import_module("magnetar.schemas.plain").shower_of
+        made: Callable[[Any], Shower] = (await imported("magnetar.schemas.plain")).shower_of
         return await in_thread(made, found.schema)
 
 
