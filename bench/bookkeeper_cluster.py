@@ -21,7 +21,7 @@ from typing import Final, Self
 
 from bench.maven import Missing, cached, fetched
 from magnetar.broker.settings.setting import text_of
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 VERSION: Final = "4.17.2"
 """As in Apache Pulsar 4.0.7."""

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from bench.bookkeeper_cluster import BookKeeperCluster, conf_text, fetch
 from bench.maven import Missing
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 FOLDER: Final = Path("build") / "cluster"
 _CLI: Final = [sys.executable, "-m", "magnetar.tools.cli"]

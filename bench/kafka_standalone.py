@@ -17,7 +17,7 @@ from typing import Self
 
 from bench.broker import Broker
 from bench.maven import Missing, fetched
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 VERSION = "4.1.1"
 CONNECTOR_VERSION = "4.2.0"  # The newest on Maven Central; it runs in Spark 4.3, too.

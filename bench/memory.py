@@ -24,7 +24,8 @@ from pathlib import Path
 
 import psutil
 
-from magnetar.testing.processes import BrokerProcess, free_port
+from magnetar.testing.ports import free_port
+from magnetar.testing.processes import BrokerProcess
 from magnetar.wire import requests
 
 from .peer import Peer

@@ -20,7 +20,7 @@ from typing import Final, Self
 from bench.bookkeeper_cluster import STARTUP_TIMEOUT_S, BookKeeperCluster, Java, conf_text
 from bench.maven import cached
 from bench.pulsar_standalone import HERE, JARS_MIN, OPENED, VERSION
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 NAME: Final = "lab"
 """The name of the cluster, where no other is asked for."""

@@ -16,7 +16,7 @@ from typing import Self
 
 from bench.broker import Broker
 from bench.maven import Missing, fetched
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 VERSION = "4.0.7"
 STARTUP_TIMEOUT_S = 120

@@ -10,7 +10,7 @@ from support.security import Security
 
 from magnetar import Client
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 NAMES = count()
 

@@ -15,7 +15,7 @@ from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.metadata import paths
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 NAMESPACE = NamespaceName("public", "default")
 ROOT = "/admin/v2"

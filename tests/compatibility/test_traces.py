@@ -19,7 +19,7 @@ from support.collector import Collector
 from magnetar import Client
 from magnetar.client.tracing import ConsumerTracing, ProducerTracing
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 SERVER, INTERNAL, PRODUCER, CONSUMER = 2, 1, 4, 5
 PARTS = {"wait", "write", "sync", "answer"}

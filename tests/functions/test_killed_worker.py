@@ -14,7 +14,7 @@ from magnetar.client.admin_api import AdminApi
 from magnetar.errors import MagnetarError
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 from magnetar.tools.functions.api import FunctionsApi
 
 TESTS = Path(__file__).parents[1]

@@ -21,7 +21,7 @@ from magnetar.client.admin_api import AdminApi
 from magnetar.errors import MagnetarError, NotReady
 from magnetar.model.names import NamespaceName
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 from magnetar.tools.functions.api import FunctionsApi
 
 T = TypeVar("T")

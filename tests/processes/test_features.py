@@ -19,7 +19,8 @@ from support.admin import ask
 from support.security import USER, Security
 
 from magnetar import Client, InitialPosition
-from magnetar.testing.processes import BrokerProcess, free_port
+from magnetar.testing.ports import free_port
+from magnetar.testing.processes import BrokerProcess
 
 TOPICS = [f"persistent://public/default/t-{number}" for number in range(12)]
 WAIT_S = 30

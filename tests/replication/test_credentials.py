@@ -9,7 +9,7 @@ from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client
 from magnetar.client.admin_api import AsyncAdminApi
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 ROOT = AuthenticationToken(token("root"))
 PLUGIN = "org.apache.pulsar.client.impl.auth.AuthenticationToken"

@@ -19,7 +19,8 @@ from support.region_faults import Traffic, cut, killed, silent, stopped
 from support.regions import Region, introduce
 
 from magnetar import Client
-from magnetar.testing.processes import BrokerProcess, free_port
+from magnetar.testing.ports import free_port
+from magnetar.testing.processes import BrokerProcess
 
 KILLS = int(os.environ.get("KILLS", "3"))
 COUNT = int(os.environ.get("COUNT", "2000"))

@@ -14,7 +14,7 @@ from magnetar.client.admin_api import AdminApi
 from magnetar.client.blocking import Client
 from magnetar.errors import InvalidValue
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 from magnetar.tools.cli import magnetar
 
 CODE = "def process(input):\n    return str(int(input) * 2)\n"

@@ -6,7 +6,7 @@ from support.apache_pulsar import ours_alone
 
 from magnetar.client import blocking
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 TOPIC = "persistent://public/default/away"
 

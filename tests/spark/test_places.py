@@ -20,7 +20,7 @@ from documents.snippets import snippets
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.session import SETTINGS, prepare
 from magnetar.spark.spark_home import INSTALLED
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 pytestmark = [
     pytest.mark.skipif(not os.environ.get("SPARK_PLACES"), reason="it takes minutes"),

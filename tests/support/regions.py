@@ -7,7 +7,7 @@ from magnetar.client.admin_api import AsyncAdminApi
 from magnetar.errors import NotFound
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 NAMESPACE = "geo/ns"
 

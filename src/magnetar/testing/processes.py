@@ -2,10 +2,8 @@
 
 import json
 import os
-import secrets
 import selectors
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -14,44 +12,16 @@ from types import MappingProxyType
 from typing import Any, Final, Self
 
 from magnetar.broker.config import Config
-from magnetar.broker.settings.server import own_port
 from magnetar.broker.settings.setting import text_of, variable_of
 from magnetar.broker.siblings import cores
 from magnetar.errors import NotReady
 from magnetar.extras import check_broker
+from magnetar.testing.ports import free_port
 
 STARTUP_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 30.0
 PROGRAM: Final = "magnetar.tools.cli"
 _LOG_SHOWN_MAX: Final = 4000
-_PORTS: Final = range(12_000, 32_000)  # Below those that systems give to outgoing connections.
-
-
-def free_port(processes: int = 1) -> int:
-    """A port of 127.0.0.1 that nobody listens on, and that no outgoing connection will be given.
-
-    A port that the system picks may be handed to any connection once its broker has ended, and
-    then the broker cannot start again. Of several ``processes`` the ports of their own are free,
-    too. Raises NotReady when none is found.
-    """
-    further = range(processes) if processes > 1 else ()
-    for _ in range(100):
-        port = secrets.choice(_PORTS)
-        if all(map(_is_free, [port, *(own_port(port, number) for number in further)])):
-            return port
-    raise NotReady(
-        f"no free port of 127.0.0.1 from {_PORTS[0]} to {_PORTS[-1]}: stop what uses them"
-    )
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 class _EndedEarly(NotReady):

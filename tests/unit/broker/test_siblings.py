@@ -7,7 +7,7 @@ from magnetar.broker.config import Config
 from magnetar.broker.settings.server import own_port
 from magnetar.broker.siblings import cores, own_listeners
 from magnetar.errors import InvalidValue
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 
 def test_each_process_has_ports_of_its_own_beside_those_of_all():

@@ -19,7 +19,7 @@ from magnetar.errors import (
     Refused,
     Unreachable,
 )
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 
 class Web(BaseHTTPRequestHandler):

@@ -8,7 +8,7 @@ from magnetar.pipelines import topics
 from magnetar.pipelines.reading import read_pipeline
 from magnetar.schemas import Int64Schema, JsonSchema
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 
 @dataclasses.dataclass

@@ -9,7 +9,7 @@ import pytest
 import magnetar.spark
 from magnetar.errors import InvalidValue, NotReady
 from magnetar.spark import session
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
 

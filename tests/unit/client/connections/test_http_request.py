@@ -8,7 +8,7 @@ from magnetar.client.authentication.token import AuthenticationToken
 from magnetar.client.connections.credentials import Credentials
 from magnetar.client.connections.http_request import HttpRequests
 from magnetar.errors import ConnectionLost, NotAllowed
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 
 
 def requests_of(**settings):

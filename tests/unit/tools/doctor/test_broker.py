@@ -7,7 +7,8 @@ from support.certificates import Authority
 from magnetar.broker.config import Config
 from magnetar.client.admin_api import AdminApi
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import BrokerProcess, free_port
+from magnetar.testing.ports import free_port
+from magnetar.testing.processes import BrokerProcess
 from magnetar.tools.doctor.broker import certificates, configuration, data_folder, ports, running
 from magnetar.tools.doctor.finding import Verdict
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 from support.certificates import Authority
 
 from magnetar import extras
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 from magnetar.tools.doctor import service
 from magnetar.tools.doctor.command import doctor
 

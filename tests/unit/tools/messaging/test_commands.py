@@ -9,7 +9,7 @@ from support.keys import write_keys
 
 from magnetar.errors import ConnectionLost, InvalidValue, NotFound, TopicTerminated
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.testing.processes import free_port
+from magnetar.testing.ports import free_port
 from magnetar.tools.cli import magnetar
 
 RECORD = '{"type": "record", "name": "R", "fields": [{"name": "name", "type": "string"}]}'
