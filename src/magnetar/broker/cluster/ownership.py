@@ -445,9 +445,9 @@ class Ownership:
     ) -> None:
         try:
             await given_up
+        finally:
             if unloading is not None:
                 await asyncio.wait([unloading])
-        finally:
             self._on(bundle, Event.FORGOTTEN)
 
     def _on(self, bundle: Bundle, event: Event) -> None:

@@ -204,6 +204,34 @@ async def test_a_bundle_lost_while_it_is_unloaded_is_free_in_the_end(brokers):
     assert await owner_of(here) == there.address.service_url
 
 
+@pytest.mark.parametrize("given_up", [True, False])
+async def test_a_bundle_lost_while_it_is_unloaded_is_not_free_before_that_ends(brokers, given_up):
+    here, _ = brokers
+    await owner_of(here)
+    states = []
+
+    async def close(bundle):
+        try:
+            await asyncio.Event().wait()
+        finally:  # The broker stops, and whoever waits for this ends first.
+            await until_idle()
+            states.append(here.ownership.states().get(bundle))
+
+    async def give_up(_):
+        if not given_up:
+            await asyncio.Event().wait()
+
+    here.ownership.when_lost(give_up)
+    unloading = asyncio.ensure_future(here.ownership.unload(BUNDLE, close))
+    await until_idle()
+    await here.metadata.delete(paths.bundle_owner(BUNDLE))
+    await until_idle()
+    await here.tasks.close()
+    with pytest.raises(asyncio.CancelledError):
+        await unloading
+    assert states == [State.LOST]
+
+
 async def test_a_bundle_lost_just_before_it_is_unloaded_is_given_up_once(brokers):
     here, there = brokers
     await owner_of(here)
