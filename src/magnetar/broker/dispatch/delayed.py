@@ -69,6 +69,13 @@ class DelayedEntries:
             heads.append(self.buckets[0].next_due_ms)
         return min(heads, default=None)
 
+    def passed_ms(self, now_ms: int) -> int:
+        """The latest time until ``now_ms`` of which nothing that was due by then is held."""
+        next_due_ms = self.next_due_ms
+        if self.ready:
+            return 0
+        return now_ms if next_due_ms is None else min(now_ms, next_due_ms - 1)
+
     def hold(self, ledger_id: int, due_ms: Sequence[int], entry_ids: Sequence[int]) -> None:
         """Keep these until they are due, each at its time."""
         self.held.add(ledger_id, entry_ids)

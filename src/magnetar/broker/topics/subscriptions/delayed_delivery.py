@@ -22,9 +22,11 @@ from magnetar.broker.dispatch.delayed_bucket import (
     footer_of,
 )
 from magnetar.broker.dispatch.entry_set import EntrySet
+from magnetar.broker.dispatch.shared import chunk_at
 from magnetar.clock import Clock
 from magnetar.errors import CorruptEntry, EntryNotFound, LedgerNotFound, MagnetarError, StorageError
 from magnetar.message.entry import checksum
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import Position
 from magnetar.storage.ledger.appending import append_durably
@@ -123,22 +125,28 @@ class DelayedDelivery:
         self._stop_timer()
         self._tick()
 
-    def hold(self, run: EntryRun, due_ms: Sequence[int], indexes: Sequence[int]) -> Sequence[int]:
-        """Hold back those of these entries that are not due; ``due_ms`` is of the whole run.
+    def hold(
+        self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int], *, released: bool
+    ) -> Sequence[int]:
+        """Hold back those of these entries that are not due. Returns the others.
 
-        Returns the others.
+        A chunk does not overtake those before it either, that are held until the timer rings,
+        unless these here were ``released`` with them.
         """
-        if not self._policy.active:
-            return indexes
-        upto = self._clock.wall_ms() + self._early_ms
-        self._until_ms = min(self._until_ms, upto)  # Else, set back, they would be due again.
+        due_ms, upto, entries = traits.due_ms, FAR_AHEAD_MS, self.entries
+        if self._policy.active:
+            upto = self._clock.wall_ms() + self._early_ms
+            self._until_ms = min(self._until_ms, upto)  # Else, set back, they would be due again.
         held = [index for index in indexes if due_ms[index] > upto]
+        if traits.unusual and not released and (passed := entries.passed_ms(upto)) < upto:
+            behind = (i for i in indexes if due_ms[i] > passed and chunk_at(traits, i))
+            held = sorted({*held, *behind})
         if not held:
             return indexes
         entry_ids = list(map(run.first_entry_id.__add__, held))
-        self.entries.hold(run.ledger_id, list(map(due_ms.__getitem__, held)), entry_ids)
+        entries.hold(run.ledger_id, list(map(due_ms.__getitem__, held)), entry_ids)
         self._set_timer()
-        return [index for index in indexes if due_ms[index] <= upto]
+        return sorted({*indexes}.difference(held))
 
     def due(self, count_max: int) -> list[Position]:
         """Some entries that are due, in log order. They stay until they are ``taken``.

@@ -118,7 +118,7 @@ class EntryDelivery:
             for ledger_id, entry_ids in by_ledger(due).items():
                 self._table.dequeue(ledger_id, entry_ids)
         for run, picked in picks:
-            self._assign(run, picked, again=delayed is None)
+            self._assign(run, picked, again=delayed is None, released=delayed is not None)
 
     def deliver_aborted(self, picks: Iterable[Picked]) -> list[Position]:
         """Deliver entries whose transaction was aborted; return those that no consumer took.
@@ -132,7 +132,9 @@ class EntryDelivery:
                 left += [Position(run.ledger_id, run.first_entry_id + index) for index in indexes]
         return left
 
-    def _assign(self, run: EntryRun, indexes: Sequence[int], *, again: bool) -> Sequence[int]:
+    def _assign(
+        self, run: EntryRun, indexes: Sequence[int], *, again: bool, released: bool = False
+    ) -> Sequence[int]:
         """Let the strategy choose, and hand over. Returns the entries that no consumer got."""
         traits = run.traits
         if not isinstance(traits, EntryTraits):
@@ -140,7 +142,7 @@ class EntryDelivery:
         if traits.unusual or self.in_transactions:
             indexes = self._filter.deliverable(run, traits, indexes)
         if traits.due_ms and self._table is not None:
-            indexes = self._delays().hold(run, traits.due_ms, indexes)
+            indexes = self._delays().hold(run, traits, indexes, released=released)
         if not indexes:
             return ()
         self.messages_per_entry = traits.messages_per_entry

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 
 import pytest
+from support.clock import ManualClock
 from support.loop import iterations
 
 from magnetar.message.chunk import Reassembly
@@ -35,13 +36,15 @@ MODES = {
 class Storm:
     """Random steps on one subscription, and what became of every message."""
 
-    def __init__(self, kind, options, bench, make_entry, chance):
+    def __init__(self, kind, options, bench, make_entry, chance, *, clock, late_s):
         self.kind = kind
         self.options = options
         self.bench = bench
         self.make_entry = make_entry
         self.chance = chance
-        self.unfinished = {}  # By producer: uuid, key, next chunk and how many.
+        self.clock = clock
+        self.late_s = late_s
+        self.unfinished = {}  # By producer: uuid, key, when it is due, next chunk and how many.
         self.members = {}
         self.names = 0
         self.received = Counter()
@@ -51,11 +54,13 @@ class Storm:
         """Each of several producers publishes the next chunk of its message."""
         entries = []
         for producer in self.chance.choices(range(PRODUCERS), k=count):
-            uuid, key, index, total = self.unfinished.pop(producer, None) or self.message()
+            begun = self.unfinished.pop(producer, None) or self.message()
+            uuid, key, due, index, total = begun
             entries.append(
                 self.make_entry(
                     "x",
                     key=key,
+                    deliver_at_time=due,
                     uuid=uuid,
                     chunk_id=index,
                     num_chunks_from_msg=total,
@@ -63,12 +68,13 @@ class Storm:
                 )
             )
             if index + 1 < total:
-                self.unfinished[producer] = uuid, key, index + 1, total
+                self.unfinished[producer] = uuid, key, due, index + 1, total
         await self.bench.publish(*entries, counts=[0] * len(entries))
 
     def message(self):
         self.names += 1
-        return f"m{self.names}", f"key-{self.names % 5}", 0, self.chance.randint(2, 4)
+        due = round(self.clock.wall_ms() + self.chance.uniform(0.0, self.late_s) * 1000)
+        return f"m{self.names}", f"key-{self.names % 5}", due, 0, self.chance.randint(2, 4)
 
     async def join(self, make_end):
         end = make_end(self)
@@ -122,6 +128,7 @@ class Storm:
                     one[0].reads_again()
                 self.flow(one, 100)
                 self.acknowledge(one, self.names)
+            await self.clock.advance(self.late_s)
             await iterations(5)
             if not subscription.backlog:
                 return
@@ -157,15 +164,19 @@ def make_end(client_end):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, *map("{}, late".format, MODES)])
 async def test_no_message_is_torn_whatever_its_consumers_do(
     open_bench, make_end, make_entry, mode, seed
 ):
     chance = random.Random(seed)
     settings = {name: chance.choice(some) for name, some in SETTINGS.items()}
+    mode, _, late = mode.partition(", ")
     kind, changes, options = MODES[mode]
-    bench = await open_bench(**settings, **changes)
-    storm = Storm(kind, options, bench, make_entry, chance)
+    clock = ManualClock()
+    bench = await open_bench(clock=clock, **settings, **changes)
+    storm = Storm(
+        kind, options, bench, make_entry, chance, clock=clock, late_s=4.0 if late else 0.0
+    )
     steps = {storm.flow: 20, storm.acknowledge: 22, storm.redeliver: 5, storm.read_or_not: 5}
     for _ in range(150):
         draw = chance.random()
@@ -178,6 +189,8 @@ async def test_no_message_is_torn_whatever_its_consumers_do(
         elif storm.members:
             [step] = chance.choices(list(steps), list(steps.values()))
             step(chance.choice(list(storm.members.values())))
+        if late and chance.random() < 0.3:
+            await clock.advance(chance.uniform(0.0, 1.0))
         await iterations(chance.choice([0, 0, 1, 3, 10]))
         assert not storm.wrong
     await storm.settle(make_end)

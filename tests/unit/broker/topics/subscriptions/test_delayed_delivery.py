@@ -241,10 +241,10 @@ async def test_what_was_due_before_the_date_was_set_back_waits_again(world, monk
     monkeypatch.setattr(world.clock, "wall_ms", lambda: right() - 3_600_000)
     passes = []
 
-    def hold(*arguments, of=subscription.delayed.hold):
+    def hold(*arguments, of=subscription.delayed.hold, **how):
         passes.append(arguments)
         assert len(passes) < 10, "it goes round in circles"
-        return of(*arguments)
+        return of(*arguments, **how)
 
     monkeypatch.setattr(subscription.delayed, "hold", hold)
     subscription.flow(consumer, 100)
@@ -253,3 +253,19 @@ async def test_what_was_due_before_the_date_was_set_back_waits_again(world, monk
     monkeypatch.setattr(world.clock, "wall_ms", right)
     await world.clock.advance(SLEEP_MS_MAX / 1000 + 1)
     assert end.got() == texts(5)
+
+
+async def test_a_chunk_does_not_overtake_those_that_wait_for_the_timer(world):
+    """Consumers threw away a chunk that came before the first: the message was lost."""
+    end, _, _ = await world.bench.consumer(SHARED)
+    chunks = {"uuid": "one", "num_chunks_from_msg": 3, "total_chunk_msg_size": 6}
+    due = world.clock.wall_ms() + 1_500
+    for number in range(3):
+        made = entry(f"c{number}", deliver_at_time=due, chunk_id=number, **chunks)
+        await world.bench.publish(made)
+        await world.clock.advance(0.4)
+    assert end.got() == []
+    await world.bench.publish(entry("alone", deliver_at_time=due))
+    assert end.got() == ["alone"]
+    await world.clock.advance(1.0)
+    assert end.got() == ["alone", "c0", "c1", "c2"]
