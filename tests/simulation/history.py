@@ -1,6 +1,7 @@
 """What happened in one run, as those saw it who asked: for the story, and for the checks."""
 
 from collections import defaultdict
+from itertools import count
 from typing import NamedTuple
 
 from magnetar.client.message import entries_of
@@ -34,7 +35,8 @@ class History:
     def __init__(self, cluster, plan):
         self.cluster = cluster
         self.keep_alive_s = plan.keep_alive_s  # Of the clients.
-        self._turns = defaultdict(dict)  # By consumer and entry: what it has of it this time.
+        self._turns = {}  # By consumer and entry: how it has it this time, and the last of it.
+        self._turn_numbers = count(1)
         self.sent = {}  # The topic and the key of each, by number.
         self.due = {}  # When those may be delivered that are late.
         self.asked = defaultdict(set)  # What anybody acknowledged, by topic and subscription.
@@ -98,12 +100,12 @@ class History:
         )
         self.entries[entry][number] = None
         self.note(consumer, f"receives {number} {message.message_id}")
-        turn = self._turns[consumer, since, entry]
-        if number in turn:
-            turn = self._turns[consumer, since, entry] = {}
-        turn[number] = None
+        turn, last = self._turns.get((consumer, since, entry), (0, 0))
+        if turn == 0 or message.batch_index <= last:  # The entry came again.
+            turn = next(self._turn_numbers)
+        self._turns[consumer, since, entry] = turn, message.batch_index
         # Without indexes only who has acknowledged all of a batch has acknowledged any of it.
-        return number, (entry, 0 if subscribing.indexes else id(turn))
+        return number, (entry, 0 if subscribing.indexes else turn)
 
     def asks(self, subscribing, number):
         """Somebody acknowledges, whatever becomes of that."""
