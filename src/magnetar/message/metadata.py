@@ -142,6 +142,11 @@ class Peek(NamedTuple):
         return self.marker_type is not None
 
     @property
+    def ends_message(self) -> bool:
+        """Whether a message is whole with it: it is no marker, nor a chunk that another follows."""
+        return self.marker_type is None and (self.chunk is None or self.chunk.last)
+
+    @property
     def unusual(self) -> bool:
         """Whether a broker must do more with the entry than pass it on, now or later.
 

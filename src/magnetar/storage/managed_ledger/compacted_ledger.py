@@ -62,9 +62,12 @@ class CompactedLedger:
         index = await self._first_where(lambda entry: test(entry.data))
         return (await self._entry(index)).position if index < self.entry_count else None
 
-    async def last_entry(self) -> CompactedEntry | None:
-        """Return the last entry; None where nothing stayed. Raises what ``block`` raises."""
-        return await self._entry(self.entry_count - 1) if self.entry_count else None
+    async def last_where(self, test: Callable[[bytes], bool]) -> CompactedEntry | None:
+        """Return the last entry that passes a test, or None. Raises what ``block`` raises."""
+        for index in reversed(range(self.entry_count)):
+            if test((entry := await self._entry(index)).data):
+                return entry
+        return None
 
     async def block(self, index: int) -> Block:
         """Read from the entry at ``index`` on; nothing at the end.

@@ -69,13 +69,15 @@ async def test_entries_are_found_by_what_they_say(compacted):
 
 async def test_it_tells_what_it_has(compacted):
     assert (compacted.ledger_id, compacted.entry_count, compacted.size_bytes) == (1, 5, 5 * 23)
-    last = await compacted.last_entry()
+    last = await compacted.last_where(lambda _: True)
     assert (last.position, last.data) == (Position(9, 0), b"9:0")
+    assert (await compacted.last_where(lambda data: data < b"9")).position == Position(5, 8)
+    assert await compacted.last_where(lambda _: False) is None
 
 
 async def test_perhaps_nothing_stayed():
     empty = CompactedLedger(None, Position(9, 4), JsonCodec())
     assert (empty.ledger_id, empty.entry_count, empty.size_bytes) == (-1, 0, 0)
-    assert await empty.last_entry() is None
+    assert await empty.last_where(lambda _: True) is None
     assert await empty.block(0) == ([], 0)
     assert await empty.first_where(lambda _: True) is None

@@ -67,6 +67,7 @@ async def last_message_id(
 ) -> tuple[Position, int]:
     """The last entry that consumers may get, and the index of its last message (-1: no batch).
 
+    A message of which the last chunk has not come is none: who waits for it may wait for ever.
     ``compacted``: as compaction left the log, where nothing that is shown was published since.
     """
     left = ledger.compacted if compacted else None
@@ -78,8 +79,12 @@ async def last_message_id(
             if run is None or run.first > last:
                 break
             seen = metadata.peek(run.data[0])
-            if not seen.is_marker:
+            if seen.ends_message:
                 return run.first, seen.message_count - 1 if seen.is_batch else -1
         last = ledger.layout.previous_position(first or last)
-    entry = None if left is None else await left.last_entry()
+    entry = None if left is None else await left.last_where(_ends_message)
     return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))
+
+
+def _ends_message(entry: bytes) -> bool:
+    return metadata.peek(entry).ends_message

@@ -186,6 +186,24 @@ async def test_the_last_message_id_of_a_compacted_reader(bench, make_entry):
     assert await last(compacted=True) == (EARLIEST, -1)
 
 
+async def test_nobody_waits_for_chunks_that_stay_until_the_last_one_comes(bench, make_entry):
+    last = bench.topic.log.last_message_id
+    said = {"num_chunks_from_msg": 2, "total_chunk_msg_size": 2, "uuid": "u"}
+    first, second = (make_entry("c", key="b", chunk_id=index, **said) for index in range(2))
+    await publish(bench, make_entry, ("a", "1"))
+    await bench.publish(first)
+    await publish(bench, make_entry, (None, "x"))
+    await compact(bench.topic)
+    assert bench.topic.ledger.compacted.entry_count == 2
+    ledger_id = bench.topic.last_position.ledger_id
+    assert await last(compacted=True) == (Position(ledger_id, 0), -1)
+    await bench.publish(second)
+    assert await last(compacted=True) == (Position(ledger_id, 3), -1)
+    await compact(bench.topic)
+    assert await last(compacted=True) == (Position(ledger_id, 3), -1)
+    assert (await compacted(bench)).got() == ["1", "c", "c"]
+
+
 async def test_the_active_consumer_says_how_the_topic_is_read(bench, make_entry):
     await publish(bench, make_entry, ("a", "1"), ("a", "2"))
     await compact(bench.topic)
