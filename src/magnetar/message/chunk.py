@@ -13,7 +13,10 @@ from magnetar.model.position import Position
 from .metadata import ChunkInfo
 
 EVICTED_MAX: Final = 1_000
-"""Messages that had to make room and are remembered, so that their later chunks are let pass."""
+"""Messages that had to make room and are remembered, so that their later chunks are let pass.
+
+So many chunks, too, that came before those before them.
+"""
 
 
 def split(payload: bytes, size_max: int) -> list[bytes]:
@@ -40,7 +43,8 @@ class Reassembly:
     at most ``size_max`` bytes; the oldest goes first. One that had to make room is not lost: its
     chunks stay unacknowledged, and it is put together when they are delivered again; with
     ``drop_oldest`` they are dropped. One that took too long is dropped, or with ``redeliver`` comes
-    again.
+    again. A chunk whose beginning is not there is dropped; where chunks may come ``out_of_order``
+    it comes again once, as it may have overtaken the others.
     """
 
     _beginnings: dict[str, _Beginning]  # By uuid, the oldest first.
@@ -53,6 +57,7 @@ class Reassembly:
         size_max: int,
         redeliver: bool = False,
         drop_oldest: bool = False,
+        out_of_order: bool = False,
         evicted_max: int = EVICTED_MAX,
     ) -> None:
         self._messages_max = messages_max
@@ -60,10 +65,12 @@ class Reassembly:
         self._size_max = size_max
         self._redeliver = redeliver
         self._drop_oldest = drop_oldest
+        self._out_of_order = out_of_order
         self._beginnings = {}
         self._dropped: list[Position] = []
         self._evicted_max = evicted_max
         self._evicted: dict[str, None] = {}  # The latest to be; at most ``evicted_max``.
+        self._early: dict[Position, None] = {}  # Chunks that came before others: as many.
         self._again: list[Position] = []  # Their chunks that came and went.
         self._again_at = 0.0  # When these are to be asked for again, if there are any.
 
@@ -85,12 +92,8 @@ class Reassembly:
         if place.index == 0:
             self._begin(place, position, now)
         beginning = self._beginnings.get(place.uuid)
-        if beginning is None and place.uuid in self._evicted:
-            self._ask_again([position], now, self._age_max_s)
-            return None
         if beginning is None or place.index > len(beginning.parts):
-            self._drop(place.uuid)  # A chunk is missing, and will not come any more.
-            self._dropped.append(position)
+            self._too_early(place.uuid, position, now)
             return None
         if place.index < len(beginning.parts):
             if position != beginning.positions[place.index]:
@@ -140,6 +143,7 @@ class Reassembly:
         self._beginnings.clear()
         self._dropped.clear()
         self._evicted.clear()
+        self._early.clear()
 
     def _begin(self, place: ChunkInfo, position: Position, now: float) -> None:
         before = self._beginnings.get(place.uuid)
@@ -174,6 +178,21 @@ class Reassembly:
         while len(self._evicted) >= self._evicted_max:
             del self._evicted[next(iter(self._evicted))]
         self._evicted[uuid] = None
+
+    def _too_early(self, uuid: str, position: Position, now: float) -> None:
+        """Ask again for a chunk that came without those before it, or drop what came so far."""
+        if uuid not in self._evicted:
+            if not self._out_of_order or position in self._early:
+                self._early.pop(position, None)
+                self._drop(uuid)
+                self._dropped.append(position)
+                return
+            while len(self._early) >= self._evicted_max:
+                del self._early[next(iter(self._early))]
+            self._early[position] = None
+            if uuid in self._beginnings:
+                self._evict(uuid, now, self._age_max_s)
+        self._ask_again([position], now, self._age_max_s)
 
     def _ask_again(self, positions: list[Position], now: float, delay_s: float = 0.0) -> None:
         """Ask for these after a while: at once they would make others go."""

@@ -71,6 +71,46 @@ def test_a_message_with_a_gap_is_dropped():
     assert receiver.dropped == [0, 1]
 
 
+def test_a_chunk_that_overtook_its_beginning_comes_again():
+    receiver = Receiver(out_of_order=True)
+    for index in (1, 2, 0):
+        assert receiver.add("a", index) is None
+    assert receiver.dropped == []
+    assert receiver.assembly.take_again(59.0) == []
+    assert receiver.assembly.take_again(60.0) == [Position(1, 0), Position(1, 1)]
+    assert receiver.add("a", 1, at=0) is None
+    assert receiver.add("a", 2, at=1)[0] == b"a0 a1 a2 "
+
+
+def test_a_chunk_that_comes_again_without_its_beginning_is_dropped():
+    receiver = Receiver(out_of_order=True)
+    receiver.add("a", 1)
+    receiver.add("a", 2)
+    receiver.add("a", 1, at=0)
+    receiver.add("a", 2, at=1)
+    assert receiver.dropped == [0, 1]
+
+
+def test_a_message_with_a_gap_comes_again_once_where_order_is_not_kept():
+    receiver = Receiver(out_of_order=True)
+    receiver.add("a", 0)
+    receiver.add("a", 2)
+    assert receiver.dropped == []
+    assert receiver.assembly.take_again(60.0) == [Position(1, 0), Position(1, 1)]
+    receiver.add("a", 0, at=0)
+    receiver.add("a", 2, at=1)
+    assert receiver.dropped == [0, 1]
+
+
+def test_so_many_chunks_that_came_early_are_remembered():
+    receiver = Receiver(out_of_order=True, evicted_max=1)
+    receiver.add("a", 1)
+    receiver.add("b", 1)
+    for at in (0, 1):
+        receiver.add("ab"[at], 1, at=at)
+    assert receiver.dropped == [], "each was forgotten for the other"
+
+
 def test_a_chunk_that_was_sent_twice_counts_once():
     receiver = Receiver()
     receiver.add("a", 0)

@@ -93,6 +93,7 @@ class Unpacker:
             size_max=config.message_size_max,
             redeliver=config.redeliver_incomplete,
             drop_oldest=config.ack_oldest_incomplete,
+            out_of_order=not config.type.single_active,
         )
         self._join_chunks = config.join_chunks
         self._ordered = config.type.single_active
