@@ -77,6 +77,10 @@ CODEC = "magnetar.storage.codec."
 CODEC_HOMES = ("storage/codec/", "storage/schemas/")
 ENTRIES = ("encode_compacted", "decode_compacted")
 
+# Rooms that a broker imports at its start: docs/decisions/0059. ``late_dataclass`` has no order.
+LATE_ROOMS = ("auth/", "broker/", "inner/", "message/", "model/", "rest/", "storage/", "wire/")
+ORDERED = {"broker/dispatch/delayed.py"}
+
 # What a topic is made of. Its contract says what others may ask; not every topic has a log.
 INSIDES = ("ledger", "cursor")
 INSIDES_HOMES = ("broker/topics/", "storage/")
@@ -115,6 +119,18 @@ def test_each_dependency_has_its_door(module):
     homes = DOORS[module]
     strangers = [name for name in files() if module in imported(name) and not at_home(name, homes)]
     assert not strangers, f"only {homes or 'nobody'} may import {module}"
+
+
+def test_what_a_broker_imports_compiles_the_methods_of_dataclasses_late():
+    strays = {
+        name
+        for name in files()
+        if at_home(name, LATE_ROOMS)
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses"
+        if "dataclass" in {each.name for each in node.names}
+    }
+    assert strays == ORDERED, "take it from late_dataclass.py: a start defines 200 of them"
 
 
 @pytest.mark.parametrize("inside", INSIDES)

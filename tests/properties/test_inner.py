@@ -15,7 +15,7 @@ from support.heads import head_of
 from unit.inner.builds import compiled, needs_compiled
 from unit.message.test_entry_traits import ENTRIES
 
-from magnetar.inner import plain
+from magnetar.inner.plain import loops as plain
 from magnetar.inner.record import COVERED_FROM, HEAD_SIZE, TABLES_SIZE
 
 pytestmark = [needs_compiled, pytest.mark.timeout(600)]

@@ -17,7 +17,6 @@ each sign-in that fails, whatever it came by:
 
 import json
 import logging
-import logging.handlers
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -39,8 +38,10 @@ class AuditLog:
 
     def __init__(self, file: Path, clock: Clock) -> None:
         """Raises InvalidValue when it cannot be written."""
+        from logging.handlers import WatchedFileHandler  # noqa: PLC0415 - few keep such a file
+
         try:
-            self._file = logging.handlers.WatchedFileHandler(file, encoding="utf-8")
+            self._file = WatchedFileHandler(file, encoding="utf-8")
         except OSError as error:
             raise InvalidValue(
                 f"auditLogFile={str(file)!r} cannot be written ({error}): name a file in a folder "

@@ -5,12 +5,13 @@ were granted, on a namespace or on a topic; what nobody granted is refused.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from magnetar.auth.access import Access
 from magnetar.auth.tenant_roles import TenantRoles
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.model.policy_values import AuthPolicies, SubscriptionAuthMode
 

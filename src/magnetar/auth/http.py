@@ -3,11 +3,12 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAuthenticated
+from magnetar.late_dataclass import dataclass
 
 from .access import Access
 from .authentication import NO_METHODS, Authentication

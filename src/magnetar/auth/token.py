@@ -2,12 +2,12 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import jwt
 
 from magnetar.errors import InvalidValue, NotAuthenticated
+from magnetar.late_dataclass import dataclass
 
 from .identity import Identity
 

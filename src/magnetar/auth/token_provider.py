@@ -1,13 +1,13 @@
 """Checks JSON Web Tokens, as Pulsar's AuthenticationProviderToken does."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import jwt
 
 from magnetar.clock import Clock
 from magnetar.errors import NotAuthenticated
+from magnetar.late_dataclass import dataclass
 
 from .identity import Credentials, Identity
 from .tenant_issuers import TenantIssuers

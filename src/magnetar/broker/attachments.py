@@ -11,11 +11,12 @@ An abandoned one is detached as soon as the topic has attached it.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import Final, Generic, TypeVar
 
 from magnetar.errors import NotAllowed, NotReady
+from magnetar.late_dataclass import dataclass
 
 T = TypeVar("T")
 

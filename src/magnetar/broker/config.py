@@ -7,12 +7,13 @@ environment (``MAGNETAR_BROKER_SERVICE_PORT`` for ``brokerServicePort``), a comm
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import is_loopback
 
 from .settings.auth import AuthSettings, refusals

@@ -8,12 +8,12 @@ frames and runs of sends go to the command table one by one.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, cast
 
 from magnetar.auth.certificates import common_name
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed, ProtocolError
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import LoopIteration
 from magnetar.message.send_run import SendRun
 from magnetar.tasks import Tasks

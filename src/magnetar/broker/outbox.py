@@ -7,9 +7,10 @@ asks on without reading them is not listened to any more.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import LoopIteration, Phase
 
 from .read_pause import PauseReason, ReadPause

@@ -1,7 +1,9 @@
 """Backpressure on publishing: limits on unanswered sends, per connection and together. Pure."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
+
+from magnetar.late_dataclass import dataclass
 
 from .read_pause import PauseReason, ReadPause
 

@@ -6,10 +6,10 @@ For another one a client gets all topics, told that they are not filtered, and f
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 
 PATTERN_LENGTH_MAX: Final = 50

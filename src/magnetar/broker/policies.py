@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policies import NO_POLICIES, Combined, Policies, combine
 from magnetar.model.policy_rows import Level

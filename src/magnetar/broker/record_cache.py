@@ -1,10 +1,11 @@
 """Records of the metadata store: cached, and dropped when a watch says that they have changed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol, Self, TypeVar, cast
 
 from magnetar.errors import Conflict, CorruptEntry, InvalidValue, VersionMismatch
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.codec.json_object import Json
 from magnetar.storage.metadata.store import ABSENT, MetadataStore

@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Final
@@ -25,6 +24,7 @@ from magnetar.broker.topics.remote_topic import (
 )
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed, NotReady, TopicNotFound
+from magnetar.late_dataclass import dataclass
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.records import ClusterData

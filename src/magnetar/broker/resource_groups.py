@@ -1,11 +1,12 @@
 """The resource groups in the metadata store, and which of their limits hold now."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Self
 
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import NotFound, Refused
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policy_values import ResourceGroup
 from magnetar.model.records import Json
 from magnetar.storage.codec.codec import Codec

@@ -3,11 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Final, Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import ChecksumMismatch, MagnetarError, Refused
+from magnetar.late_dataclass import dataclass
 from magnetar.message.send_run import SendRun
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import NamespaceName

@@ -10,10 +10,11 @@ import socket
 import ssl
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from magnetar.late_dataclass import dataclass
 from magnetar.rest.listener import Listener
 
 from .addresses import Listeners, open_listeners

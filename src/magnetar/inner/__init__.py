@@ -6,24 +6,21 @@ environment switches the compiled ones off, ``MAGNETAR_INNER=compiled`` insists 
 """
 
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from magnetar.errors import InvalidValue
 
-from . import plain
-from .plain import *  # noqa: F403 - its loops are listed once, there
-
-__all__ = ["BUILD"]
-__all__ += plain.__all__
+if TYPE_CHECKING:
+    from .plain.loops import *  # noqa: F403 - its loops are listed once, there
 
 _VARIABLE: Final = "MAGNETAR_INNER"
 _wanted = os.environ.get(_VARIABLE, "")
 if _wanted not in {"", "plain", "compiled"}:
     raise InvalidValue(f"{_VARIABLE}={_wanted!r} (environment): say plain or compiled, or nothing")
 
-BUILD = "plain"
+BUILD = "plain" if _wanted == "plain" else "compiled"
 """Which loops these are: "compiled" or "plain"."""
-if _wanted != "plain":
+if BUILD == "compiled":
     try:
         from ._compiled import *  # noqa: F403 - the same names
     except ImportError as error:
@@ -32,5 +29,6 @@ if _wanted != "plain":
                 f"{_VARIABLE}=compiled, but the inner loops are not compiled here ({error}): "
                 "`make setup` does it where there is a C compiler and Python.h"
             ) from error
-    else:
-        BUILD = "compiled"
+        BUILD = "plain"
+if BUILD == "plain":
+    from .plain.loops import *  # noqa: F403 - a start with the compiled ones goes without

@@ -4,10 +4,10 @@ The chunks of a message come in order, though not always one right after the oth
 once: a producer that lost its connection repeats what had no receipt, and a broker redelivers.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.errors import CorruptEntry
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 
 from .metadata import ChunkInfo

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar import inner
 from magnetar.errors import CorruptEntry
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import signed
 from magnetar.model.txn_id import TxnId
 from magnetar.proto import PulsarApi_pb2 as pb

@@ -7,11 +7,12 @@ position the other cluster knows what it has already. Pulsar's own replicators w
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from magnetar import inner
 from magnetar.errors import CorruptEntry
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 
 from . import metadata

@@ -1,11 +1,12 @@
 """A run of sends: what one producer sent in one read of its socket, as parallel lists. Pure."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby
 from typing import Final, Self, TypeVar
 
 from magnetar import inner
+from magnetar.late_dataclass import dataclass
 
 from . import metadata
 from .entry import checksum

@@ -8,13 +8,13 @@ nothing left there before the places that were answered. A subscription that com
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from magnetar import inner
 from magnetar.errors import CorruptEntry
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position, signed
 from magnetar.proto import Markers_pb2 as pb
 

@@ -1,9 +1,10 @@
 """Where a broker is reached. Pure."""
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
+
+from magnetar.late_dataclass import dataclass
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
 

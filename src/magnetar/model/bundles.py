@@ -8,12 +8,11 @@ import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from itertools import pairwise
-from statistics import median_low
 from typing import Any, NamedTuple, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model import jackson
 from magnetar.model.names import NamespaceName, TopicName
 
@@ -139,7 +138,8 @@ def halved(bundle: Bundle) -> set[int]:
 
 def halved_by_count(bundle: Bundle, topics: Collection[TopicName]) -> set[int]:
     """Where to split so that each part has half of the topics; nowhere with fewer than two."""
-    return split_where({median_low(map(hash_of, topics)) + 1} if topics else set(), bundle, topics)
+    middle = {sorted(map(hash_of, topics))[(len(topics) - 1) // 2] + 1} if topics else set()
+    return split_where(middle, bundle, topics)
 
 
 def split_where(asked: set[int], bundle: Bundle, topics: Collection[TopicName]) -> set[int]:

@@ -4,11 +4,12 @@ What is counted is counted since the broker began, with whatever is sent or answ
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import OperationCounts
 from magnetar.model.histogram import Histogram
 

@@ -6,10 +6,11 @@ What is stored is noted once for all entries that were stored together.
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
 from operator import sub
 from typing import Final, NamedTuple
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.histogram import Histogram
 
 LATENCIES_MS: Final = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)

@@ -1,7 +1,8 @@
 """Damage that a start found in the log. Pure."""
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from magnetar.late_dataclass import dataclass
 
 
 class Cut(NamedTuple):

@@ -6,10 +6,10 @@ for every name.
 
 import re
 import sys
-from dataclasses import dataclass
 from functools import lru_cache
 
 from magnetar.errors import InvalidName
+from magnetar.late_dataclass import dataclass
 
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"

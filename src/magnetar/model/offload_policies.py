@@ -1,11 +1,12 @@
 """When ledgers are offloaded, and to where: Pulsar's policies, level by level. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Annotated, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 DELETION_LAG_MS: Final = 4 * 3600 * 1000
 """How long an offloaded ledger stays here by default: Pulsar's."""

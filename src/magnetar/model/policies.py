@@ -6,11 +6,12 @@ that records, routes, the console and commands know of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policy_rows import CLUSTER, Endpoint, Level, PolicyRow, policy, rows_of
 from magnetar.model.policy_values import (

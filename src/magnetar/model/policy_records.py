@@ -4,10 +4,11 @@ A record keeps what this version does not know of, and what it was given for oth
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue, Refused
+from magnetar.late_dataclass import dataclass
 from magnetar.model import policy_values as values
 from magnetar.model.bundles import BUNDLES_DEFAULT, Bundles
 from magnetar.model.policies import NO_POLICIES, ROWS, Policies

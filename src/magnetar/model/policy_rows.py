@@ -1,10 +1,11 @@
 """A row for each policy: all that its records, routes, console and commands are made of. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import Field, dataclass, field, replace
+from dataclasses import Field, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policy_values import Words
 
 CLUSTER: Final = "{cluster}"

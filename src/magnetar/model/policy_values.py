@@ -6,13 +6,14 @@ without a field are ignored here.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import field, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model import jackson
 from magnetar.model.records import Json
 

@@ -5,10 +5,11 @@ that this version does not know are written back: an older broker loses nothing 
 stored.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self, TypeAlias
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import PARTITION_MAX
 
 Json: TypeAlias = dict[str, Any]

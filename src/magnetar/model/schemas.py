@@ -1,9 +1,11 @@
 """Schemas of topics: their types, what is kept of one, and when a new one may replace it. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
+
+from magnetar.late_dataclass import dataclass
 
 
 class SchemaType(IntEnum):

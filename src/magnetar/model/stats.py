@@ -4,8 +4,9 @@ Totals count from when the topic was loaded. Rates are computed by those who sho
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import WriteCounts
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType

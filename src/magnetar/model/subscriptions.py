@@ -1,13 +1,13 @@
 """How a subscription shares its messages, and where a new one starts. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 from operator import index
 from typing import Final
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 HASH_SLOT_LAST: Final = 65_535  # Keys are hashed to the slots 0 to this one.
 

@@ -13,7 +13,9 @@ def _encode(number: int) -> bytes:
     return bytes(groups)
 
 
-_SMALL = [_encode(number) for number in range(1 << 14)]  # Those of one and two bytes.
+_BYTES = [bytes((number,)) for number in range(1 << 8)]
+_SMALL = _BYTES[:0x80] + [low + high for high in _BYTES[1:0x80] for low in _BYTES[0x80:]]
+"""Those of one and two bytes."""
 
 
 def varint(number: int) -> bytes:

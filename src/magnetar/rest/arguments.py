@@ -7,12 +7,13 @@ has in it is read by ``model/jackson.py``, and what that refuses is a Rejection 
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote, unquote_plus
 
 from magnetar.errors import InvalidName, InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model import jackson
 from magnetar.model.names import (
     NON_PERSISTENT,

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
+
+from magnetar.late_dataclass import dataclass
 
 JSON: Final = "application/json"
 WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"

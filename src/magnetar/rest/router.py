@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from magnetar.auth.access import Access
+from magnetar.late_dataclass import dataclass
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import JSON, WITHOUT_EFFECT, Reply, Request
 

@@ -1,6 +1,6 @@
 """Runs of acknowledgements. Pure."""
 
-from dataclasses import dataclass
+from magnetar.late_dataclass import dataclass
 
 
 @dataclass(slots=True)

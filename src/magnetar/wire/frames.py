@@ -12,13 +12,13 @@ everything else as a ``Frame``, in the order of the wire. Who asks for it gets c
 acknowledgements as one frame for each consumer, and receipts as one for each producer, too.
 """
 
-from dataclasses import dataclass
 from struct import Struct
 
 from google.protobuf.message import Message
 
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
 from magnetar.inner import checksum, cut_acks, cut_receipts, cut_sends
+from magnetar.late_dataclass import dataclass
 from magnetar.message.send_run import SendRun
 from magnetar.proto import PulsarApi_pb2 as pb
 

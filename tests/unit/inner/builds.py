@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from magnetar.inner import plain
+from magnetar.inner.plain import loops as plain
 
 try:
     compiled = importlib.import_module("magnetar.inner._compiled")

@@ -10,7 +10,7 @@ import pytest
 from unit.inner.builds import compiled, needs_compiled
 
 from magnetar import inner
-from magnetar.inner import plain
+from magnetar.inner.plain import loops as plain
 
 FOLDER = Path(inner.__file__).parent / "compiled"
 

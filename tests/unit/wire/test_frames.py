@@ -6,7 +6,7 @@ from unit.wire.sending import checked, framed, send_frame
 from unit.wire.vectors import VECTORS, entry_of, frames
 
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
-from magnetar.inner import plain
+from magnetar.inner.plain import loops as plain
 from magnetar.message.send_run import SendRun
 from magnetar.wire import replies, requests
 from magnetar.wire.commands import (

@@ -1,12 +1,12 @@
 """How the broker as a whole fares: its loop, its disk, its memory."""
 
 import gc
+import os
 import resource
-import shutil
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +14,7 @@ from magnetar.auth.authentication import Authentication
 from magnetar.broker.server_tls import Expiry
 from magnetar.broker.threads import in_thread
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.cluster_stores import ClusterStores
 from magnetar.model.counts import (
     ConnectionCounts,
@@ -107,8 +108,9 @@ class BrokerHealth:
         if self.data_directory is None:
             return None
         with suppress(OSError):
-            usage = await in_thread(shutil.disk_usage, self.data_directory)
-            self.disk_seen = Disk(usage.free, usage.total)
+            blocks = await in_thread(os.statvfs, self.data_directory)
+            size = blocks.f_frsize
+            self.disk_seen = Disk(blocks.f_bavail * size, blocks.f_blocks * size)
             return self.disk_seen
         return None
 

@@ -6,7 +6,6 @@ This file is imported when metrics are first asked for, and the library with it.
 import gc
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Final
 
@@ -23,6 +22,7 @@ from magnetar.broker.admin import (
 from magnetar.broker.admin.metric_families import QUANTILES, MetricFamilies, add_summary
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import PERIOD, SUMMED, together
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import LATENCIES_MS, OperationCounts, TraceCounts
 from magnetar.model.log_damage import LogDamage
 from magnetar.model.names import NamespaceName

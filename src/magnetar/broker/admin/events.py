@@ -9,13 +9,14 @@ import json
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from magnetar.broker.admin.overview import Overview, Sight, Snapshot
 from magnetar.broker.admin.rates import RateBook
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.rest.errors import Rejection
 

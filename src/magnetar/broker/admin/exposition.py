@@ -6,8 +6,10 @@ ten times as long.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
+
+from magnetar.late_dataclass import dataclass
 
 ROWS_PER_PIECE: Final = 500
 """So many lines are made at once."""

@@ -4,12 +4,12 @@ This file is imported when metrics are first asked for, and the library with it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.metrics_core import HistogramMetricFamily
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.histogram import Histogram
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999)

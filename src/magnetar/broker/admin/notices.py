@@ -1,11 +1,12 @@
 """What an operator must know of the broker itself, while it holds."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from magnetar.broker.admin.broker_health import BrokerHealth
 from magnetar.broker.topics.diagnosis.facts import counted
+from magnetar.late_dataclass import dataclass
 from magnetar.model.cluster_stores import CONNECTED, ClusterStores, Presence
 
 RECENT_S: Final = 60.0

@@ -5,7 +5,7 @@ and shown to everybody who asks within a second.
 """
 
 import logging
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.broker_health import BrokerHealth, Disk
@@ -14,6 +14,7 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.histogram import Histogram
 from magnetar.model.names import NamespaceName, TopicName
 

@@ -21,7 +21,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote, unquote
@@ -34,6 +34,7 @@ from magnetar.broker.peers import MISDIRECTED, PASSED_ON, Peers
 from magnetar.broker.resources import Resources
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed, NotFound, NotOwner
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle, Bundles
 from magnetar.model.names import PERSISTENT, NamespaceName, TopicName

@@ -5,12 +5,13 @@ one grew in the last minute.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, TypeAlias
 
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import LogCounts, WriteCounts
 from magnetar.model.names import NamespaceName
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats

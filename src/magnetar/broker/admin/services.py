@@ -1,7 +1,7 @@
 """What the handlers of each family of routes are given; a file of routes says of which it is."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from magnetar.auth.access import Access
@@ -30,6 +30,7 @@ from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings.metrics import MetricSettings
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.rest.exchange import Request
 

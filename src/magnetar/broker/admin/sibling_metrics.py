@@ -7,7 +7,6 @@ process as a label: sums over that are for whoever asks, as means and quantiles 
 import logging
 import re
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.admin.scrapes import Make
@@ -15,6 +14,7 @@ from magnetar.broker.cluster.brokers import Brokers
 from magnetar.broker.peers import Peers
 from magnetar.broker.threads import in_thread
 from magnetar.errors import NotReady
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.rest.exchange import Request
 

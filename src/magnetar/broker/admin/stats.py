@@ -1,7 +1,6 @@
 """Stats as the JSON that Pulsar's clients expect, with every key they know. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
@@ -18,6 +17,7 @@ from magnetar.broker.admin.rates import (
     subscription_key,
 )
 from magnetar.broker.admin.sums import total
+from magnetar.late_dataclass import dataclass
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.stats import (
     ConsumerStats,

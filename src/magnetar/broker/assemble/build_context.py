@@ -1,11 +1,11 @@
 """What the parts of one broker share."""
 
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 
 from magnetar.broker.config import Config
 from magnetar.broker.siblings import Sibling
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import LoopIteration
 from magnetar.tasks import Tasks
 

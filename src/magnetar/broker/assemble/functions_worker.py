@@ -2,7 +2,6 @@
 
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from magnetar.auth.key_text import read_file
@@ -41,6 +40,8 @@ async def functions_worker(context: BuildContext, services: Services) -> "Functi
     """What starts a functions worker when it is asked for; at once where there are functions."""
     storage = context.config.storage
     if storage.in_memory:
+        from tempfile import TemporaryDirectory  # noqa: PLC0415 - few have functions
+
         folder = Path(context.stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
     else:
         folder = storage.data_directory

@@ -6,7 +6,6 @@ and holds nothing any more is removed.
 """
 
 import re
-import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, Protocol
@@ -80,7 +79,9 @@ async def open_many_logs(
             further = await start_log(log_folder(folder, each))
             if further.is_empty:
                 await further.close()
-                shutil.rmtree(log_folder(folder, each))
+                from shutil import rmtree  # noqa: PLC0415 - once in the life of a folder
+
+                rmtree(log_folder(folder, each))
                 continue
             context.stack.push_async_callback(further.close)
             held[each] = further

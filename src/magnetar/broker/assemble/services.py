@@ -1,6 +1,5 @@
 """What stands on the stores, up to the topics: what handlers of commands and of routes call."""
 
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.transactions.coordinators import Coordinators
 from magnetar.broker.transactions.participants import TopicParticipants
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import BUNDLES_DEFAULT
 from magnetar.model.schemas import SchemaCompatibilityStrategy

@@ -1,7 +1,6 @@
 """What a broker is built of differently where traces are on; nothing of them is imported before."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +8,7 @@ from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.session import Session
 from magnetar.broker.threads import imported
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import TraceCounts
 from magnetar.version import __version__
 

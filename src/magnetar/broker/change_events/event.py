@@ -5,10 +5,10 @@ value (``event_value.py``) has the policies; no value says that the topic sets n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from magnetar.errors import InvalidName
+from magnetar.late_dataclass import dataclass
 from magnetar.message import metadata
 from magnetar.message.entry import join
 from magnetar.model.names import TopicName

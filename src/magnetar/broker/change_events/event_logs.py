@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, Final, Self
 
@@ -28,6 +28,7 @@ from magnetar.errors import (
     UndecodableValue,
     UnexpectedCommand,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.message import metadata as message_metadata
 from magnetar.message.entry import split
 from magnetar.model.names import TopicName

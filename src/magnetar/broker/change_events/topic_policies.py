@@ -8,13 +8,14 @@ has no policies of topics; the topic is made for the first one.
 import asyncio
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from magnetar.broker.resources import Resources
 from magnetar.broker.topic_policies import Changed
 from magnetar.clock import Clock
 from magnetar.errors import Conflict, CorruptEntry, InvalidValue, MagnetarError, NotReady
+from magnetar.late_dataclass import dataclass
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policies import Policies

@@ -1,10 +1,10 @@
 """Which broker serves a topic: the answer to LOOKUP and to HTTP lookup."""
 
 import asyncio
-from dataclasses import dataclass
 
 from magnetar.broker.resources import Resources
 from magnetar.errors import NotOwner, TopicNotFound
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.bundles import Bundle
 from magnetar.model.counts import OperationCounts

@@ -1,9 +1,10 @@
 """A broker as a member of its cluster: what it writes there ends with its session."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.metadata.leases import Leases

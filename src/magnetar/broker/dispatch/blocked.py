@@ -11,10 +11,11 @@ The stats of a subscription show it as ``blockedReason``. To add a reason:
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, Protocol, TypeVar
+
+from magnetar.late_dataclass import dataclass
 
 
 class Why(Enum):

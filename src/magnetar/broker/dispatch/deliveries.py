@@ -12,12 +12,12 @@ done to each of them is done by loops in C.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter, is_not
 from typing import Any, Generic
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 
 from .blocked import C

@@ -1,7 +1,7 @@
 """SUBSCRIBE and what a consumer says afterwards."""
 
 from collections.abc import Coroutine, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from datetime import UTC, datetime
 from typing import Final
 
@@ -20,6 +20,7 @@ from magnetar.errors import (
     TopicNotFound,
     UnexpectedCommand,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position, signed
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType

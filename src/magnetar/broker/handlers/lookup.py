@@ -1,7 +1,7 @@
 """LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: where topics are, and which there are."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from magnetar.broker.cluster.lookup import Lookup
@@ -17,6 +17,7 @@ from magnetar.errors import (
     TopicNotFound,
     UnexpectedCommand,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.hashing import topics_hash
 from magnetar.model.names import (
     DOMAINS,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Final
 
 from magnetar.broker.attachments import Opening
@@ -23,6 +23,7 @@ from magnetar.errors import (
     NotAllowed,
     UnexpectedCommand,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.position import LONG_MAX

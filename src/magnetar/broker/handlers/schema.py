@@ -1,12 +1,13 @@
 """GET_SCHEMA, GET_OR_CREATE_SCHEMA."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
 from magnetar.errors import SchemaNotFound, TopicNotFound
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaType, SchemaVersion
 from magnetar.wire import replies

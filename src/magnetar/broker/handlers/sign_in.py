@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Final, Protocol
 
 from magnetar.auth.authentication import Authentication
@@ -10,6 +10,7 @@ from magnetar.auth.identity import Credentials
 from magnetar.auth.proxies import ProxyRules
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAuthenticated, NotAuthorized
+from magnetar.late_dataclass import dataclass
 from magnetar.wire.commands import CommandConnect
 from magnetar.wire.handshake import challenge
 

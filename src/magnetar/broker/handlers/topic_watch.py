@@ -1,7 +1,7 @@
 """WATCH_TOPIC_LIST: tells a client which topics of a namespace come and go."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Final
 
 from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX, TopicPattern
@@ -15,6 +15,7 @@ from magnetar.errors import (
     NotReady,
     UnexpectedCommand,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.hashing import topics_hash
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.wire import replies

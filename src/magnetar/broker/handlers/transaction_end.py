@@ -4,12 +4,12 @@ A topic or a subscription that is not there has nothing to end.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from magnetar.broker.cluster.topic_registry import TopicRegistry
 from magnetar.broker.session import Session
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import InvalidName, MagnetarError, NotFound, UnexpectedCommand
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import signed
 from magnetar.model.txn_id import TxnId
 from magnetar.wire import replies

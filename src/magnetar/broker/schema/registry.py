@@ -4,7 +4,7 @@ The partitions of a topic share its schema, and so do its domains.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from magnetar.broker.schema.compatibility import check_compatible
@@ -15,6 +15,7 @@ from magnetar.errors import (
     IncompatibleSchema,
     SchemaNotFound,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import OperationCounts
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.schemas import (

@@ -1,8 +1,9 @@
 """The settings of a broker that say who may come in, and how clients show who they are."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import refusal_texts, setting
 

@@ -1,9 +1,10 @@
 """How a broker of a cluster speaks TLS with its bookies."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import refusal_texts, setting
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 from .others import OtherSetting, Status
 from .setting import refusal_text, refusal_texts, setting

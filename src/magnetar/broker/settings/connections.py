@@ -1,6 +1,6 @@
 """What the connections of clients may do."""
 
-from dataclasses import dataclass
+from magnetar.late_dataclass import dataclass
 
 from .setting import MIB, setting
 

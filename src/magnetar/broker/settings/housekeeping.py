@@ -1,6 +1,6 @@
 """How often a broker looks after its topics."""
 
-from dataclasses import dataclass
+from magnetar.late_dataclass import dataclass
 
 from .setting import setting
 

@@ -1,7 +1,8 @@
 """How the brokers of a cluster share their load."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import MIB, setting
 

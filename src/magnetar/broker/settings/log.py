@@ -1,8 +1,9 @@
 """The settings of the log that a broker writes."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import setting
 

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 from .setting import refusal_texts, setting
 

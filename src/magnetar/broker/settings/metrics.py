@@ -1,6 +1,6 @@
 """The settings of metrics and stats."""
 
-from dataclasses import dataclass
+from magnetar.late_dataclass import dataclass
 
 from .setting import setting
 

@@ -1,8 +1,8 @@
 """The settings of a broker that say when ledgers are offloaded, and to where."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.offload_policies import DELETION_LAG_MS, OffloadPolicies
 
 from .setting import setting

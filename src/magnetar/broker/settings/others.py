@@ -3,7 +3,6 @@
 import contextlib
 import re
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -65,6 +64,8 @@ def correction_of(key: str, own: Iterable[str]) -> str:
     if key.startswith(ENVIRONMENT_PREFIX):
         keys = [variable_of(one) for one in keys]
     by_lower_case = {one.lower(): one for one in keys}
+    from difflib import get_close_matches  # noqa: PLC0415 - settings are mostly spelt well
+
     close = get_close_matches(key.lower(), by_lower_case, n=1, cutoff=_LIKENESS_MIN)
     return by_lower_case[close[0]] if close else ""
 

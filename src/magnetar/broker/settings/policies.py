@@ -1,8 +1,9 @@
 """The policies of topics whose namespace says nothing else, and what may be created."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal, get_args
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import (
     AutoSubscriptionCreationOverride,

@@ -5,10 +5,12 @@ Magnetar's: most brokers start without it.
 """
 
 from collections.abc import KeysView, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+from magnetar.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

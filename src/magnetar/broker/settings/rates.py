@@ -1,7 +1,6 @@
 """The settings of a broker that limit rates."""
 
-from dataclasses import dataclass
-
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import DispatchRate, PublishRate, SubscribeRate
 

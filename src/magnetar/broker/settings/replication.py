@@ -1,7 +1,8 @@
 """How topics are replicated to other clusters."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import setting
 

@@ -1,7 +1,8 @@
 """Where a broker listens, and what it calls itself."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import setting
 

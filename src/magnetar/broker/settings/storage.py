@@ -1,8 +1,9 @@
 """Where a broker keeps messages, how safely and how long."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import MIB, setting
 

@@ -1,9 +1,10 @@
 """The settings of a broker that speaks TLS."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+
+from magnetar.late_dataclass import dataclass
 
 from .auth import AuthSettings
 from .setting import refusal_texts, setting

@@ -1,8 +1,9 @@
 """The settings of traces. OpenTelemetry's own variables set them, too: ``OTEL_SDK_DISABLED``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from magnetar.late_dataclass import dataclass
 
 from .setting import section_from, setting, settings_of, variable_of
 

@@ -1,6 +1,6 @@
 """Whether clients may use transactions, and how many."""
 
-from dataclasses import dataclass
+from magnetar.late_dataclass import dataclass
 
 from .setting import setting
 

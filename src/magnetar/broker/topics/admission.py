@@ -7,7 +7,7 @@ several who come at once, none sees fewer than there will be.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.broker.topics.features.subscribe_throttle import SubscribeThrottle
 from magnetar.broker.topics.publishing.producer import Producer
@@ -22,6 +22,7 @@ from magnetar.errors import (
     ProducerBusy,
     SubscriptionNotFound,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.subscriptions import SubscriptionType
 
 

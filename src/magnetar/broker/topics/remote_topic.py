@@ -1,10 +1,11 @@
 """What a topic asks of other clusters; ``broker/remote_clusters.py`` satisfies it."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from magnetar.broker.settings.replication import ReplicationSettings
+from magnetar.late_dataclass import dataclass
 from magnetar.message.send_run import SendRun
 from magnetar.model.counts import SnapshotCounts
 from magnetar.model.names import TopicName

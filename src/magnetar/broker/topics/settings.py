@@ -1,9 +1,9 @@
 """How subscriptions deliver: the settings of topics that are no policies. Defaults are Pulsar's."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from magnetar.broker.settings.setting import setting
+from magnetar.late_dataclass import dataclass
 
 FailoverOrder = Literal["hashed", "joined"]
 

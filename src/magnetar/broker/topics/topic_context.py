@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from uuid import uuid4
 
@@ -10,6 +10,7 @@ from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.txn_id import TxnId

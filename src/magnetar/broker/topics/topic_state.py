@@ -1,11 +1,10 @@
 """What the parts of one topic share: writer, producers, subscriptions and features."""
 
-from dataclasses import dataclass
-
 from magnetar.broker.topics.topic_context import TopicContext
 from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.clock import Clock
 from magnetar.errors import TopicClosed
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger

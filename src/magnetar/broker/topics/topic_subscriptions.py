@@ -1,7 +1,6 @@
 """The subscriptions of one topic: opened with their cursors, moved in its log, and dropped."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.topics.admission import Admission
@@ -29,6 +28,7 @@ from magnetar.errors import (
     SubscriptionNotFound,
     TopicClosed,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition

@@ -6,9 +6,10 @@ aborted one they are to get nothing, which is known by position: nobody looks in
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.broker.topics.ended_transactions import EndedTransactions
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.model.txn_id import TxnId
 from magnetar.storage.managed_ledger.entry_ranges import EntryRanges

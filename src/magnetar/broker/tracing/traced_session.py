@@ -6,12 +6,12 @@ again by producer and sequence id, a delivery by consumer and position.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import Phase
 from magnetar.message.send_run import SendRun
 from magnetar.model.broker_address import BrokerAddress

@@ -19,7 +19,7 @@ An end goes in these steps, of which a crash can come between any two:
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -30,6 +30,7 @@ from magnetar.errors import (
     MagnetarError,
     TransactionNotFound,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.model.histogram import Histogram
 from magnetar.model.position import Position

@@ -9,11 +9,12 @@ It is ended when all topics and subscriptions that took part were told. A client
 end again, because it got no answer, changes nothing and waits for the same end.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final, NamedTuple
 
 from magnetar.errors import InvalidTxnStatus
+from magnetar.late_dataclass import dataclass
 from magnetar.model.txn_id import TxnId
 
 

@@ -17,9 +17,10 @@ left out where there are none.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.errors import CorruptEntry, InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.storage.codec.json_object import Fields, Json, encode, position
 

@@ -16,12 +16,13 @@ keeps with it; there may be none. A record without bytes is a log without ledger
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from magnetar.errors import CorruptEntry, InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_object import NO_TEXTS, Fields, encode, position
 from magnetar.storage.codec.offload_context import (

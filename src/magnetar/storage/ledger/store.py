@@ -6,10 +6,11 @@ entries come back from disk. Entry ids are 0-based and without gaps. Everything 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, NewType, Protocol
 
 from magnetar.errors import InvalidValue, LedgerFenced, StorageError
+from magnetar.late_dataclass import dataclass
 
 LedgerId = NewType("LedgerId", int)
 

@@ -1,8 +1,9 @@
 """What the managed ledgers of a broker share: stores, memory, time and tasks."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.codec.codec import Codec
 from magnetar.storage.ledger.offloader import Offloader
 from magnetar.storage.ledger.store import LedgerStore

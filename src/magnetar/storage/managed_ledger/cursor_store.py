@@ -6,10 +6,10 @@ redelivery counts. After a restart, entries that are left out are delivered agai
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from magnetar.errors import VersionMismatch
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, Ranges, Redeliveries
 from magnetar.storage.managed_ledger.ack_set import AckSet

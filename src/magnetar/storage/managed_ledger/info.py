@@ -1,9 +1,9 @@
 """A snapshot of a managed ledger for statistics. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger

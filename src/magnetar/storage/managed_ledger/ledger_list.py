@@ -7,12 +7,12 @@ means that another broker took over: from then on everything here raises Fenced.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Self
 
 from magnetar.callbacks import unheard
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.layout import Layout

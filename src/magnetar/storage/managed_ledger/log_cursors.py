@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from magnetar.errors import AlreadyExists, MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, Compaction

@@ -5,9 +5,10 @@ is written there, that it is complete after it was verified, and only then what 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.errors import StorageError
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.codec.json_object import NO_TEXTS
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.codec.offload_context import OffloadContext

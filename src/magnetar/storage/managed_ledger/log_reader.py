@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Final
 
 from magnetar.errors import CorruptEntry, StorageError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import LogCounts
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerEntries, LedgerId, LedgerReader, LedgerStore

@@ -1,8 +1,9 @@
 """Deletes the ledgers of one log that neither its cursors nor its retention need any more."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.managed_ledger import ledger_rules

@@ -6,11 +6,12 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sized
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
 from magnetar.errors import Fenced, MagnetarError, UnknownFailure
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.ledger.store import LedgerOptions, LedgerWriter
 from magnetar.storage.managed_ledger import ledger_rules
 from magnetar.storage.managed_ledger.context import LogContext

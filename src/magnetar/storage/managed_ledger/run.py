@@ -1,9 +1,10 @@
 """A run: consecutive entries of one ledger, as parallel lists. The broker moves runs. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Protocol, Self
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 
 

@@ -1,8 +1,8 @@
 """Settings of managed ledgers. Defaults are Pulsar's where it has the setting."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policy_values import PersistencePolicies
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET, LedgerOptions, made_for
 from magnetar.storage.managed_ledger.cache import CACHE_SIZE_MAX

@@ -2,10 +2,11 @@
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from kazoo.protocol.states import WatchedEvent
+
+from magnetar.late_dataclass import dataclass
 
 _PERSISTENT_RECURSIVE: Final = 1
 

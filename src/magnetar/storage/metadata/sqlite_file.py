@@ -3,11 +3,11 @@
 import contextlib
 import sqlite3
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from magnetar.errors import StorageError, WriteFailed
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.metadata.sqlite_log import check_log
 from magnetar.storage.metadata.sqlite_reserve import allocate_log, free_pages
 from magnetar.storage.metadata.sqlite_upgrade import SCHEMA_VERSION, UPGRADED, upgrade

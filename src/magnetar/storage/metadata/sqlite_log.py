@@ -12,7 +12,6 @@ SQLite itself says how many pages it reads: of a copy of the log, for which it m
 import contextlib
 import sqlite3
 import struct
-import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -77,6 +76,8 @@ def _header_intact(log: bytes) -> bool:
 
 def _pages_read(log: bytes) -> int:
     """Return how many pages of a log SQLite takes for committed."""
+    import tempfile  # noqa: PLC0415 - a broker that was stopped in order has no log
+
     with tempfile.TemporaryDirectory(prefix="magnetar-") as folder:
         copy = Path(folder) / "copy"
         try:

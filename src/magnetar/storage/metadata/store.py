@@ -6,9 +6,10 @@ children without existing itself. Every change is durable when the call returns.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
+
+from magnetar.late_dataclass import dataclass
 
 ABSENT: Final = -1
 """An ``expected_version`` that says that the record must not exist yet."""

@@ -19,7 +19,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -36,6 +35,7 @@ from kazoo.protocol.states import KazooState, WatchedEvent, ZnodeStat
 from kazoo.security import make_digest_acl
 
 from magnetar.errors import InvalidValue, MetadataLost, StorageError, VersionMismatch
+from magnetar.late_dataclass import dataclass
 from magnetar.model.cluster_stores import CONNECTED, LOST, SUSPENDED, SessionCounts
 from magnetar.tasks import Tasks
 

@@ -1,11 +1,11 @@
 """The commands sent to a consumer: messages, answers, its end. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from magnetar import inner
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.position import Position
 from magnetar.model.varint import varint

@@ -5,7 +5,7 @@ import gc
 import pytest
 from unit.inner.builds import both_builds
 
-from magnetar.inner import plain
+from magnetar.inner.plain import loops as plain
 from magnetar.proto import PulsarApi_pb2 as pb
 
 pytestmark = both_builds

@@ -5,10 +5,11 @@ that are acknowledged already are left out.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from magnetar.errors import InvalidName
+from magnetar.late_dataclass import dataclass
 from magnetar.message import metadata
 from magnetar.message.entry import join, split
 from magnetar.model.names import TopicName

@@ -1,10 +1,10 @@
 """Which messages are wanted: by key, by time, and by what they contain. Pure."""
 
 from base64 import b64encode
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 from .stored import StoredMessage
 

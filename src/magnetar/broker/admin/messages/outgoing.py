@@ -2,11 +2,11 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from magnetar.checks import NUMBER_MAX
 from magnetar.errors import InvalidValue, MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.message import metadata
 from magnetar.message.entry import join
 

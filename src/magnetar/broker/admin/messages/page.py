@@ -5,11 +5,12 @@ served: then it says how far it looked, and where to go on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 
 from .chunked import ChunkedMessages

@@ -7,7 +7,6 @@ each group of letters, so that a redrive goes on when one of them was closed and
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.auth.access import Access
@@ -17,6 +16,7 @@ from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import storing
 from magnetar.errors import ConsumerBusy, MagnetarError, NotAllowed, NotAuthorized
+from magnetar.late_dataclass import dataclass
 from magnetar.model.hashing import java_string_hash
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position

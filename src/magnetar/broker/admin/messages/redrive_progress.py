@@ -1,10 +1,11 @@
 """How far a redrive is, and, where it fails, what of it is done. Pure."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from magnetar.errors import MagnetarError
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.model.process_status import ProcessStatus
 

@@ -1,10 +1,11 @@
 """The messages of an entry, one by one: unpacked and decompressed, as far as anybody can. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from magnetar.errors import CorruptEntry, MessageTooLarge
+from magnetar.late_dataclass import dataclass
 from magnetar.message import batch, compression, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.message.keys import decoded_key

@@ -1,6 +1,5 @@
 """What needs attention: subscriptions that are stuck, and the broker. Not in Pulsar."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from magnetar.auth.access import Access
@@ -10,6 +9,7 @@ from magnetar.broker.admin.services import BrokerServices
 from magnetar.broker.dispatch.blocked import Why
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import NamespaceName
 from magnetar.rest.exchange import Reply, Request, shown
 from magnetar.rest.router import Route

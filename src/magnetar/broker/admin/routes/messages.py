@@ -1,7 +1,7 @@
 """Messages as an operator looks at them; no subscription notices. Pulsar has no such routes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Self
 
 from magnetar.auth.access import Access
@@ -24,6 +24,7 @@ from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.log.topic_log import TopicLog
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.late_dataclass import dataclass
 from magnetar.model import jackson
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST

@@ -1,7 +1,7 @@
 """Messages that a subscription has acknowledged, once more: those that are wanted."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -24,6 +24,7 @@ from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import NotAllowed
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.rest import arguments

@@ -8,7 +8,7 @@ way is told by the side where it ends: what came, and nothing of what is still t
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -18,6 +18,7 @@ from magnetar.broker.admin.routes.topic_stats import note_ages
 from magnetar.broker.admin.services import BrokerServices
 from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import MagnetarError, NotReady
+from magnetar.late_dataclass import dataclass
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.stats import ReplicationStats, TopicStats
 from magnetar.rest.exchange import Reply, Request, shown

@@ -8,8 +8,9 @@ with fewest. The rest is load.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
+
+from magnetar.late_dataclass import dataclass
 
 Strategy = Literal["LeastLongTermMessageRate", "LeastResourceUsageWithWeight"]
 Matches = Callable[[str], bool]

@@ -1,9 +1,10 @@
 """What a broker says of its load, and how much of the broker that takes. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.bundles import Bundle
 
 

@@ -9,9 +9,9 @@ the move than it leaves behind: one that is too hot for any broker goes nowhere.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.bundles import Bundle
 
 from .report import averaged

@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
+from magnetar.late_dataclass import dataclass
 from magnetar.model.bundles import Bundle, hash_of
 from magnetar.model.names import NamespaceName, TopicName
 

@@ -1,6 +1,5 @@
 """What a diagnosis of a subscription looks at, what it finds, and the words it says it in. Pure."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Final, NamedTuple
@@ -10,6 +9,7 @@ from magnetar.broker.topics.diagnosis.subscription_view import (
     Slowest,
     SubscriptionView,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import BacklogQuota
 from magnetar.model.position import Position

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from magnetar.broker.topics.subscriptions.consumer import Consumer
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.subscriptions.subscription import Subscription
 from magnetar.broker.topics.topic import StoredTopic, Topic
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policy_values import BacklogQuota
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType

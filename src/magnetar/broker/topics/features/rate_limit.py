@@ -5,8 +5,9 @@ until that is made up for: over time the rate is exact.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from magnetar.late_dataclass import dataclass
 
 WAIT_MIN_S: Final = 0.02
 """The shortest wait: at a high rate, callers wait seldom instead of often."""

@@ -12,7 +12,6 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.topics.features import rate_limit
@@ -21,6 +20,7 @@ from magnetar.broker.topics.features.topic_rates import set_dispatch
 from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import MagnetarError, StorageError
+from magnetar.late_dataclass import dataclass
 from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.message.replicas import Copies, copies
 from magnetar.message.send_run import OF_A_MARKER, SendRun

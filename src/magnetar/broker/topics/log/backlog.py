@@ -1,11 +1,11 @@
 """Counts what a subscription has not acknowledged, by reading it: only so are messages counted."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.topics.subscriptions.consumer import messages_of
 from magnetar.broker.topics.subscriptions.entry_delivery import ack_sets_of
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor

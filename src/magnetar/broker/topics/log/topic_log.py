@@ -4,7 +4,6 @@ An operator may also let a subscription have some of it again, or take it out of
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -17,6 +16,7 @@ from magnetar.broker.topics.transaction_buffer import TransactionBuffer
 from magnetar.broker.topics.transaction_logs import OURS
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger

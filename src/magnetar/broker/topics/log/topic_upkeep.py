@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 
 from magnetar.broker.topics.features.compaction import bytes_to_compact
 from magnetar.broker.topics.log import backlog_limits, inactivity
@@ -11,6 +10,7 @@ from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.subscriptions.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.errors import BacklogQuotaExceeded
+from magnetar.late_dataclass import dataclass
 from magnetar.model.policy_values import BacklogQuota
 from magnetar.model.position import Position
 

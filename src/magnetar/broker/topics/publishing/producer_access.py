@@ -12,13 +12,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.publishing.producer import Producer
 from magnetar.broker.topics.publishing.replicator_producer import ReplicatorProducer
 from magnetar.errors import ConnectionLost, ProducerBusy, ProducerFenced, TopicClosed
+from magnetar.late_dataclass import dataclass
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies

@@ -1,9 +1,10 @@
 """An attached consumer: its permits, and how many messages it holds unacknowledged."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.broker.topics.client_connection import ClientConnection
+from magnetar.late_dataclass import dataclass
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from magnetar.broker.dispatch.deliveries import Deliveries
 from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.subscriptions.consumer import Consumer
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 
 

@@ -1,7 +1,6 @@
 """Delivers what is published to consumers with permits at that moment, and drops the rest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from magnetar.broker.dispatch.blocked import Blocked
@@ -10,6 +9,7 @@ from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.subscriptions.consumer import Consumer
 from magnetar.broker.topics.subscriptions.takeover import Takeover
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.run import EntryRun

@@ -8,11 +8,12 @@ who acknowledges it has perhaps not been given those.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import Any, Final, Protocol
 
 from magnetar.errors import TransactionConflict
+from magnetar.late_dataclass import dataclass
 from magnetar.model.position import Position
 from magnetar.model.txn_id import TxnId
 

@@ -1,9 +1,9 @@
 """The versions of a topic's schema, as Pulsar's locator of them, and the entry of each. Pure."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 
 from magnetar.errors import CorruptEntry, InvalidValue
+from magnetar.late_dataclass import dataclass
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.proto import Schemas_pb2 as proto
 from magnetar.storage.codec.pulsar.message import parse, parse_entry

@@ -2,11 +2,11 @@
 
 import logging
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -1,8 +1,7 @@
 """What all ledgers of a store share."""
 
-from dataclasses import dataclass
-
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.cluster_stores import LedgerCounts
 from magnetar.storage.ledger.capacity import Capacity
 from magnetar.tasks import Tasks

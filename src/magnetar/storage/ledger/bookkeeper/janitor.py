@@ -12,10 +12,10 @@ records are not read here: its ledgers at the same bookies would count as left b
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from magnetar.errors import LedgerNotFound, MagnetarError, VersionMismatch
+from magnetar.late_dataclass import dataclass
 from magnetar.model.names import TopicName
 from magnetar.storage.codec.pulsar.ledgers_named import (
     IN_THE_RECORD,

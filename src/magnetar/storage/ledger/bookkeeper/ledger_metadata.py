@@ -2,9 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
+
+from magnetar.late_dataclass import dataclass
 
 from .distribution import write_set
 

@@ -7,11 +7,12 @@ Without bookies for that the racks are fewer, unless that is refused.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Final
 
 from magnetar.errors import NotEnoughBookies
+from magnetar.late_dataclass import dataclass
 
 from .distribution import write_set
 from .racks import IsolationGroups, Racks

@@ -6,9 +6,10 @@ bookies apart for those who ask for it; a bookie of no group is for everybody.
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The settings of a ledger store on BookKeeper."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.ledger.store import LedgerOptions
 
 from .client_tls import TlsSettings

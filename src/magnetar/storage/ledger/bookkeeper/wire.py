@@ -6,13 +6,14 @@ BookieProtocol and BookieProtoEncoding.
 """
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, IntFlag
 from typing import Final, NamedTuple
 
 from magnetar import inner
 from magnetar.errors import ConnectionLost, CorruptEntry, MagnetarError
 from magnetar.inner.plain.adds import ADD
+from magnetar.late_dataclass import dataclass
 
 LAST_ENTRY: Final = -1
 """As an entry id, the last entry that a bookie has of a ledger."""

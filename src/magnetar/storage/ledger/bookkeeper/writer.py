@@ -15,7 +15,6 @@ nothing more is answered but that.
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -27,6 +26,7 @@ from magnetar.errors import (
     TimedOut,
     WriteFailed,
 )
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.codec.pulsar.message_head import HEAD_SIZE, holds_messages
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 

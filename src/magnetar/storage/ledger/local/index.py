@@ -7,12 +7,13 @@ import asyncio
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 from magnetar.inner.record import HEAD_SIZE, TABLES_SIZE
+from magnetar.late_dataclass import dataclass
 
 from .format import location
 from .segment_format import Group

@@ -6,12 +6,13 @@ Belongs to the event loop. The journal calls ``landed`` or ``failed``, for a job
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
 from magnetar.errors import WriteFailed
 from magnetar.inner import encode_block
 from magnetar.inner.record import ENTRIES_MAX, HEAD_SIZE, TABLES_SIZE
+from magnetar.late_dataclass import dataclass
 from magnetar.storage.ledger.store import Answered
 
 from .format import Head, Kind, Stamp, encode_mark, move

@@ -12,12 +12,13 @@ import errno
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import StorageError, WriteFailed
+from magnetar.late_dataclass import dataclass
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram

@@ -10,12 +10,13 @@ and nothing may land behind a hole.
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from magnetar.clock import Clock
+from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import GroupTimes
 from magnetar.model.histogram import Histogram
 from magnetar.storage.workers import InThread, StartWorker, Work

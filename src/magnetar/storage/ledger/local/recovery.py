@@ -9,12 +9,13 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
 from magnetar.inner.record import HEAD_SIZE
+from magnetar.late_dataclass import dataclass
 from magnetar.model.log_damage import NOTHING_CUT, Cut, LogDamage
 
 from .disk import File, Files

@@ -7,13 +7,14 @@ stay, and the entries in it are lost. A bad place that nothing vouches for is wh
 log, and it is cut off there.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
 from magnetar.inner.plain.records import Blocks, Mark
 from magnetar.inner.record import HEAD_SIZE, SALT_SIZE
+from magnetar.late_dataclass import dataclass
 from magnetar.model.log_damage import NOTHING_CUT, Cut
 
 from .disk import File

@@ -35,7 +35,7 @@ and a trailer, the last 32 bytes of the file:
 import struct
 import sys
 from array import array
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from operator import lt
 from typing import NamedTuple
@@ -43,6 +43,7 @@ from typing import NamedTuple
 from magnetar.inner import checksum
 from magnetar.inner.plain.records import Blocks
 from magnetar.inner.record import NUMBER_MAX, SALT_SIZE
+from magnetar.late_dataclass import dataclass
 
 from .format import Stamp, location, stamped
 

@@ -6,10 +6,12 @@ file, for a quarter of the CPU. Where there is nothing to recycle, one file is a
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple, Self
+
+from magnetar.late_dataclass import dataclass
 
 from .format import GENERATION_MAX, Stamp, location
 from .segment_format import Contents, Group, encode_header

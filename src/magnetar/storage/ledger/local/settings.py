@@ -1,10 +1,10 @@
 """The settings of a ledger store in local files."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from magnetar.errors import InvalidValue
+from magnetar.late_dataclass import dataclass
 
 from .segment_format import PAGE
 

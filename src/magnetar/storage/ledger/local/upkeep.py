@@ -8,12 +8,12 @@ import contextlib
 import errno
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
+from magnetar.late_dataclass import dataclass
 
 from .disk import Files
 from .index import Ledger, group_of
