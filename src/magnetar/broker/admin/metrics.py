@@ -65,6 +65,7 @@ class _Scrape:
         self._turn_began = admin.broker.clock.now()
         self.topics: dict[NamespaceName, int] = defaultdict(int)
         self.sums: dict[NamespaceName, Sequence[float]] = {}
+        self._labels_of_namespaces: dict[NamespaceName, str] = {}
         # Those that are not in the sums yet.
         self._rows: dict[NamespaceName, list[Sequence[float]]] = defaultdict(list)
         self.system_bytes = [0, 0]
@@ -80,7 +81,10 @@ class _Scrape:
         for name, topic in list(self._admin.broker.topics.loaded.items()):
             ages: dict[str, float] = {}
             if (stored := topic.stored) is not None:
-                for each in [its for its in stored.upkeep.backlogs() if its.backlog]:
+                backlogs: list[Backlogged] = [*stored.subscriptions.values()]
+                for each in [*backlogs, *stored.replicators.values()]:
+                    if not each.backlog:
+                        continue
                     ages[each.name] = await self._age_s(stored, each)
                     known.add((str(name), each.name))
             self._note(name, topic, ages)
@@ -196,7 +200,10 @@ class _Scrape:
         self._tables[kind].add(labels, METRICS[kind].values(*known))
 
     def _labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> str:
-        labels = labels_of(cluster=self._admin.broker.cluster, namespace=str(namespace))
+        labels = self._labels_of_namespaces.get(namespace)
+        if labels is None:
+            labels = labels_of(cluster=self._admin.broker.cluster, namespace=str(namespace))
+            self._labels_of_namespaces[namespace] = labels
         if topic is None:
             return labels
         if self._admin.broker.metrics.split_partition:

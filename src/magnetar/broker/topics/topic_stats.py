@@ -14,14 +14,14 @@ def topic_stats(topic: Topic) -> TopicStats:
     subscriptions = {
         name: _subscription(each, topic.loaded_at_ms) for name, each in topic.subscriptions.items()
     }
-    throttle = topic.publish_throttle
+    throttle, removed = topic.publish_throttle, topic.removed_totals
     found = TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
         chunk_in_counter=topic.detached_chunk_count
         + sum(producer.chunk_count for producer in topic.producers.values()),
-        msg_out_of_removed=topic.removed_totals.message_count,
-        bytes_out_of_removed=topic.removed_totals.size_bytes,
+        msg_out_of_removed=removed.message_count,
+        bytes_out_of_removed=removed.size_bytes,
         storage_bytes=topic.storage_bytes,
         backlog_bytes=max(
             (s.backlog_bytes for s in subscriptions.values() if s.durable), default=0
@@ -58,12 +58,12 @@ def _subscription(subscription: Subscription, loaded_ms: int) -> SubscriptionSta
     consumers = subscription.consumers
     if subscription.type is SubscriptionType.FAILOVER:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
-    totals = subscription.totals
+    totals, backlog = subscription.totals, subscription.backlog
     active = subscription.active
     dispatch = subscription.dispatch
     first = consumers[0].request if consumers else None
     key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
-    blocked = subscription.blocked_reason() if subscription.backlog else None
+    blocked = subscription.blocked_reason() if backlog else None
     strategy = dispatch.strategy if dispatch else None
     # Of all consumers at once: each has a hundred ranges, and finding them passes over all.
     ranges = strategy.ranges.ranges() if isinstance(strategy, KeyShared) else {}
@@ -79,7 +79,7 @@ def _subscription(subscription: Subscription, loaded_ms: int) -> SubscriptionSta
         chunk_out_counter=totals.chunk_count,
         redelivered_counter=totals.redelivered_count,
         acknowledged_counter=totals.acked_count,
-        backlog_entries=subscription.backlog,
+        backlog_entries=backlog,
         unacked_messages=sum(c.unacked for c in consumers),
         replay_entries=dispatch.waiting_count if dispatch else 0,
         blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,

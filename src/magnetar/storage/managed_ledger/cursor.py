@@ -141,7 +141,8 @@ class Cursor:
     def backlog(self) -> int:
         """How many entries are not acknowledged."""
         layout = self._log.layout
-        return layout.entries_between(self.acks.mark, layout.last) - self.acks.beyond
+        mark, last = self.acks.mark, layout.last
+        return 0 if mark == last else layout.entries_between(mark, last) - self.acks.beyond
 
     @property
     def backlog_bytes(self) -> int:

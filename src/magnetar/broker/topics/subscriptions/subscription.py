@@ -6,7 +6,6 @@ Where entries come from and what an acknowledgement does is ``persistent_subscri
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from magnetar.broker.dispatch.active_consumer import choose
 from magnetar.broker.dispatch.blocked import IN_ORDER, STILL_S, Blocked, Why
@@ -162,7 +161,8 @@ class Subscription(ABC):
     @property
     def totals(self) -> DeliveryTotals:
         """What all its consumers got, those that have left included."""
-        totals = replace(self.closed_totals)
+        totals = DeliveryTotals()
+        totals.add(self.closed_totals)
         for consumer in self.consumers:
             totals.add(consumer.totals)
         return totals
