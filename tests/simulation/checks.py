@@ -4,6 +4,7 @@ import logging
 import traceback
 from collections import defaultdict
 from contextvars import copy_context
+from math import inf
 
 from simulation.history import number_of
 from simulation.stored import lacks_position, left_behind, markers
@@ -64,7 +65,11 @@ def check_deliveries(history, plan, letters):
         deliveries = history.deliveries[subscribing.topic, subscribing.name]
         label = f"{subscribing.topic} {subscribing.name} {subscribing.type.printed}"
         dead = set(map(number_of, letters.get(subscribing.dead_letters, ())))
-        _all_arrived(history, subscribing, deliveries, dead, label)
+        there = history.subscribed.get((subscribing.topic, subscribing.name), inf)
+        since = 0.0 if plan.retained else there  # What was stored before may be gone.
+        _all_arrived(
+            history, subscribing, {each.number for each in deliveries} | dead, since, label
+        )
         _in_order(history, plan, subscribing, deliveries, label)
         _not_again(history, subscribing, deliveries, label)
         if plan.retained or not subscribing.redeliveries_max:  # Else letters may be gone.
@@ -73,11 +78,11 @@ def check_deliveries(history, plan, letters):
             _not_early(history, deliveries, label)
 
 
-def _all_arrived(history, subscribing, deliveries, dead, label):
+def _all_arrived(history, subscribing, arrived, since, label):
     """Each came to an application, or too often to a client that died with it in its queue."""
-    arrived = {each.number for each in deliveries} | dead
-    for number in history.answered:
-        if history.sent[number][0] == subscribing.topic and number not in arrived:
+    for number, at in history.answered.items():
+        of_it = history.sent[number][0] == subscribing.topic and at >= since
+        if of_it and number not in arrived:
             history.find(f"{number} was answered, and never delivered: {label}")
 
 

@@ -43,6 +43,7 @@ class History:
         self.answered = {}  # When, by number.
         self.entries = defaultdict(dict)  # What each entry holds.
         self.began = {}  # When each consumer began, by its name.
+        self.subscribed = {}  # When each subscription was there for certain, by topic and name.
         self.deliveries = defaultdict(list)  # By topic and subscription.
         # When, by topic and subscription, then entry, who had it together, and number.
         self.acknowledged = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))

@@ -4,8 +4,8 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from simulation.checks import acknowledged_whole
-from simulation.history import History
+from simulation.checks import acknowledged_whole, check_deliveries
+from simulation.history import History, Number
 from simulation.plan import draw
 
 from magnetar.client.message import Delivery, Message
@@ -55,3 +55,22 @@ def test_what_came_of_a_batch_in_two_deliveries_is_not_acknowledged_together(his
     assert acknowledged_whole(history, SUBSCRIBING) == {}
     acknowledges(history, 1, 2)
     assert len(acknowledged_whole(history, SUBSCRIBING)) == 1
+
+
+@pytest.mark.parametrize(
+    ("minutes", "subscribed", "found"), [(0, 2.0, 0), (0, 1.0, 1), (-1, 2.0, 1)]
+)
+def test_what_nobody_retains_is_not_promised_to_later_subscriptions(
+    history, minutes, subscribed, found
+):
+    plan = replace(
+        PLAN,
+        settings={**PLAN.settings, "defaultRetentionTimeInMinutes": minutes},
+        subscribing=[SUBSCRIBING],
+    )
+    number = Number("producer-0", 0)
+    history.sent[number] = SUBSCRIBING.topic, ""
+    history.answered[number] = 1.5
+    history.subscribed[SUBSCRIBING.topic, SUBSCRIBING.name] = subscribed
+    check_deliveries(history, plan, {})
+    assert len(history.findings) == found

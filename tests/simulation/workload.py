@@ -189,6 +189,7 @@ class Consumers:
             try:
                 consumer = await subscribe(client, plan, receiver_queue_size=plan.queue, **letters)
                 since = history.now
+                history.subscribed.setdefault((plan.topic, plan.name), since)
                 while True:
                     message = await consumer.receive()
                     await self._one(process.name, client, consumer, since, message)
