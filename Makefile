@@ -111,7 +111,7 @@ generate: $(READY) ## rewrite client/blocking.py and the page of options from th
 SOAK := .venv/.soak
 MINUTES := 20
 MUTANTS := .venv/.mutants
-.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz schemathesis mutants
+.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz sanitize schemathesis mutants
 
 $(BENCH): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -144,6 +144,9 @@ fuzz: $(READY)   ## a million random and mutated frames, and everything else tha
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)
 	$(if $(ARGS),,EXAMPLES=4000 $(PY) -m pytest tests/properties/test_inner.py)
 	$(if $(ARGS),,EXAMPLES=1000 $(PY) -m pytest -n auto tests/unit tests/properties --ignore tests/properties/test_inner.py -m hypothesis)
+
+sanitize: $(READY)  ## the compiled loops built with sanitizers: their tests, and FRAMES (10,000) of the fuzzer
+	$(PY) generate/sanitized.py $(FRAMES)
 
 $(MUTANTS): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[mutants]'
