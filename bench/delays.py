@@ -23,6 +23,7 @@ import magnetar.broker.assemble.broker  # noqa: F401 - a broker's memory is part
 from bench.machine import describe
 from magnetar.broker.dispatch.delayed import RECENT_MAX
 from magnetar.broker.topics.subscriptions.delayed_delivery import DelayedDelivery
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_codec import JsonCodec
@@ -113,7 +114,8 @@ async def fill(folder: Path, entries: int, days: float) -> None:
             ledger, entry_id = divmod(start, LEDGER_ENTRIES)
             due_ms = [first_ms + chance.randrange(span_ms) for _ in range(RUN)]
             run = EntryRun(FIRST_LEDGER_ID + ledger, entry_id, [b""] * RUN, [0] * RUN)
-            left = delayed.hold(run, due_ms, range(RUN))
+            traits = EntryTraits([1] * RUN, due_ms=due_ms)
+            left = delayed.hold(run, traits, range(RUN), released=False)
             assert not left, "none is due"
             delayed.due(1)  # As the dispatch loop does: it has a bucket stored when there is one.
             await log.rest()

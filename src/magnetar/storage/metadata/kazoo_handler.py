@@ -1,10 +1,12 @@
-"""How kazoo waits for its socket, and tells of answers.
+"""How kazoo waits for its socket, and tells of answers and changes.
 
 kazoo's own handler makes an epoll object for each wait, of which a request has five, and hands each
 answer to a thread of its own first: half of what a request took, all of it with the interpreter's
 lock that the broker's loop waits for. It also has a byte in a socket for each request that waits to
 be sent: some 280 fill it, and then who asks waits for the one thread that empties it, which may be
-itself.
+itself. And its changes go through another thread than its answers, so that an answer may be told
+before a change that the server told first; who has taken a lease would not know of all that was
+written before.
 """
 
 import select
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from kazoo.handlers.threading import AsyncResult, SequentialThreadingHandler
+from kazoo.protocol.states import Callback
 
 _OVER: Final = select.POLLHUP | select.POLLERR | select.POLLNVAL  # The next call says why.
 _READABLE: Final = select.POLLIN | _OVER
@@ -21,7 +24,10 @@ _WRITABLE: Final = select.POLLOUT | _OVER
 
 
 class PollingHandler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo has no types
-    """Waits by one ``poll``; answers are told in the thread that read them, which must not wait."""
+    """Waits by one ``poll``.
+
+    Answers and changes are told in the thread that read them, in their order; it must not wait.
+    """
 
     def select(
         self,
@@ -43,6 +49,9 @@ class PollingHandler(SequentialThreadingHandler):  # type: ignore[misc] # kazoo 
             [writers[fileno] for fileno, event in ready if event & _WRITABLE and fileno in writers],
             [],
         )
+
+    def dispatch_callback(self, callback: Callback) -> None:
+        callback.func(*callback.args)
 
     def create_socket_pair(self) -> tuple["_Wakes", "_Wakes"]:
         wakes = _Wakes()

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import pytest
 from kazoo.exceptions import NoNodeError
+from kazoo.protocol.states import Callback
 
 from magnetar.storage.metadata.kazoo_handler import PollingHandler
 
@@ -98,3 +99,11 @@ def test_who_wakes_a_closed_connection_is_told(handler):
     reader.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         writer.send(b"\0")
+
+
+def test_a_change_is_told_before_the_answer_behind_it(handler):
+    told, answer = [], handler.async_result()
+    answer.rawlink(lambda _: told.append("answer"))
+    handler.dispatch_callback(Callback("watch", told.append, ("change",)))
+    answer.set("done")
+    assert told == ["change", "answer"]
