@@ -196,12 +196,26 @@ class PersistentTopic:
                 self._admission.check_first_use(by_producer=True)
                 await self._subscriptions.create(initial_subscription, EARLIEST, {})
             request = ProducerRequest(name, connection, producer_id, epoch, metadata or {}, access)
+            await self._all_stored(name)
             async with self._producers.access.admitted(request):
                 self._check_takes_producers()
                 producer = self._producers.attach(request, self._features.publish)
                 if (deduplication := self._features.deduplication) is not None:
                     producer.last_sequence_id = deduplication.ids.last(name)
                 return producer
+
+    async def _all_stored(self, name: str) -> None:
+        """Return when what a former producer of a name has sent is stored, or cannot be.
+
+        Who comes again keeps apart what is stored and what is not: a batch with either would be
+        taken for a duplicate by its first sequence id.
+        """
+        while (
+            self.writer.busy
+            and (deduplication := self._features.deduplication) is not None
+            and deduplication.ids.storing(name)
+        ):
+            await self.writer.answers()
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection

@@ -41,6 +41,10 @@ class SequenceIds:
         """The highest that is stored."""
         return self._stored.get(name, UNKNOWN)
 
+    def storing(self, name: str) -> bool:
+        """Whether more was taken of a producer than is stored."""
+        return self._taken.get(name, UNKNOWN) > self.last(name)
+
     def duplicates(self, name: str, run: SendRun) -> Mapping[int, bool]:
         """Take a run; return the indexes of the sends in it that were taken before."""
         highest = self._taken.get(name)

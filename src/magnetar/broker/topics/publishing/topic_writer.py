@@ -135,7 +135,7 @@ class TopicWriter:
     """The writer of one topic. ``failed`` is called once, when a write failed."""
 
     __slots__ = (
-        "_at_rest",
+        "_answered",
         "_clock",
         "_closed",
         "_failed",
@@ -188,7 +188,7 @@ class TopicWriter:
         self._held = False  # Nothing is appended before something else is durable.
         # The appends under way, and when the first entry of each came.
         self._storing: tuple[tuple[list[Waiting], float], ...] = ()
-        self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
+        self._answered: asyncio.Future[None] | None = None  # Somebody waits for the next answers.
         self._closed = False
 
     @property
@@ -268,16 +268,20 @@ class TopicWriter:
         """Take nothing more; return when all that was taken is answered."""
         self._end()
         while self.busy:
-            if self._at_rest is None:
-                self._at_rest = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._at_rest)
+            await self.answers()
+
+    async def answers(self) -> None:
+        """Return when the next of what waits is answered. Forever, where nothing does."""
+        if self._answered is None:
+            self._answered = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._answered)
 
     def abandon(self) -> None:
         """Take nothing more, and answer nothing: what is under way may be stored or not."""
         self._end()
         for appender, run in self._take_waiting():
             appender.dropped(run)
-        self._rest()
+        self._tell()
 
     def _end(self) -> None:
         self._closed = True
@@ -327,8 +331,8 @@ class TopicWriter:
             for observer in self.observers:
                 observer.after_append(runs, last)
         self._dispatch()
-        if self._at_rest is not None:
-            self._rest()
+        if self._answered is not None:
+            self._tell()
 
     def _dispatch(self) -> None:
         for name, subscription in self._subscriptions.items():
@@ -351,7 +355,7 @@ class TopicWriter:
         if not self._closed:
             self._closed = True
             self._failed()
-        self._rest()
+        self._tell()
 
     def _take_waiting(self) -> list[Waiting]:
         """All that is not answered, which nothing will be answered for from here on."""
@@ -360,8 +364,8 @@ class TopicWriter:
         self._storing, self._inbox, self._inbox_size = (), [], 0
         return waiting
 
-    def _rest(self) -> None:
-        """Wake ``close`` when nothing is under way any more."""
-        if self._at_rest is not None and not self.busy:
-            self._at_rest.set_result(None)
-            self._at_rest = None
+    def _tell(self) -> None:
+        """Wake who waits for answers."""
+        if self._answered is not None:
+            self._answered.set_result(None)
+            self._answered = None

@@ -6,7 +6,7 @@ import pytest
 from support.clock import ManualClock
 
 from magnetar.broker.topics.features.deduplication import CURSOR, READ_ENTRIES_MAX
-from magnetar.errors import WriteFailed
+from magnetar.errors import TopicClosed, WriteFailed
 from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -70,20 +70,16 @@ async def test_what_is_sent_again_is_not_stored_again(bench, producer, sends):
     assert bench.topic.ledger.entry_count == 3
 
 
-async def test_a_duplicate_of_what_is_being_stored_is_answered_after_it(
-    bench, producer, client_end, sends
-):
+async def test_a_duplicate_of_what_is_being_stored_is_answered_after_it(bench, producer, sends):
     producer.publish(sends(0, 1))
     await asyncio.sleep(0)  # It is appended, and not answered yet.
-    producer.detach()  # Its connection is lost, and it comes back.
-    again = await bench.topic.attach_producer(client_end(), 1, "p")
-    again.publish(sends(0, 1, 2))
-    assert not answers(again)
-    found = await answered(again, 2)
-    assert [answer[0] for answer in found] == [2, 1]
-    assert found[0][1:] == STORED_BEFORE
+    producer.publish(sends(0, 1, 2))
+    assert not answers(producer)
+    found = await answered(producer, 3)
+    assert [answer[0] for answer in found] == [2, 2, 1]
+    assert found[1][1:] == STORED_BEFORE
     assert bench.topic.ledger.entry_count == 3
-    assert again.entries_pending == 0
+    assert producer.entries_pending == 0
 
 
 async def test_a_duplicate_of_what_could_not_be_stored_is_refused_with_it(
@@ -105,6 +101,30 @@ async def test_a_producer_is_told_its_last_id_that_is_stored(bench, producer, cl
     producer.detach()
     again = await bench.topic.attach_producer(client_end(), 1, "p")
     assert again.last_sequence_id == 7
+
+
+async def test_who_comes_again_is_told_of_what_was_being_stored(bench, producer, client_end, sends):
+    producer.publish(sends(0, 1))
+    await asyncio.sleep(0)  # It is appended, and not answered yet.
+    producer.detach()
+    again = await bench.topic.attach_producer(client_end(), 1, "p")
+    assert again.last_sequence_id == 1
+
+
+async def test_who_comes_again_is_told_of_nothing_that_could_not_be_stored(
+    bench, producer, client_end, sends, monkeypatch
+):
+    tell = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(ManagedLedger, "append", lambda *append: tell.set_result(append[-1]))
+    producer.publish(sends(0, 1))
+    await asyncio.sleep(0)
+    producer.detach()
+    again = asyncio.create_task(bench.topic.attach_producer(client_end(), 1, "p"))
+    appended = await tell
+    assert not again.done()
+    appended(0, 0, WriteFailed("the disk is gone"))
+    with pytest.raises(TopicClosed):
+        await again
 
 
 async def test_after_so_many_entries_a_snapshot_is_saved(bench, producer, sends):
