@@ -17,12 +17,15 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 FLAGS: Final = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -g"
-TESTED: Final = ("unit/inner", "unit/wire", "unit/message", "properties/test_inner.py")
-TESTED_IN_USE: Final = (
-    "properties/test_wire_runs.py",
-    "properties/test_wire_frames.py",
-    "properties/test_wire_acks.py",
-    "properties/test_message_entries.py",
+TESTED: Final = (
+    "tests/unit/inner",
+    "tests/unit/wire",
+    "tests/unit/message",
+    "tests/properties/test_inner.py",
+    "tests/properties/test_wire_runs.py",
+    "tests/properties/test_wire_frames.py",
+    "tests/properties/test_wire_acks.py",
+    "tests/properties/test_message_entries.py",
 )
 FUZZED: Final = ("decoder", "client", "entries")  # Not "live", which bounds memory and time.
 FRAMES: Final = 10_000
@@ -58,7 +61,7 @@ def sanitized(frames: int) -> None:
             "-n",
             "0",
             "--timeout=900",
-            *(f"tests/{each}" for each in (*TESTED, *TESTED_IN_USE)),
+            *TESTED,
             **watched,
         )
         only = (part for target in FUZZED for part in ("--only", target))

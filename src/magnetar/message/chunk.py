@@ -15,7 +15,7 @@ from .metadata import ChunkInfo
 EVICTED_MAX: Final = 1_000
 """Messages that had to make room and are remembered, so that their later chunks are let pass.
 
-So many chunks, too, that came before those before them.
+As many chunks are remembered that came without those before them.
 """
 
 

@@ -81,10 +81,7 @@ class _Scrape:
         for name, topic in list(self._admin.broker.topics.loaded.items()):
             ages: dict[str, float] = {}
             if (stored := topic.stored) is not None:
-                backlogs: list[Backlogged] = [*stored.subscriptions.values()]
-                for each in [*backlogs, *stored.replicators.values()]:
-                    if not each.backlog:
-                        continue
+                for each in [its for its in stored.upkeep.backlogs() if its.backlog]:
                     ages[each.name] = await self._age_s(stored, each)
                     known.add((str(name), each.name))
             self._note(name, topic, ages)

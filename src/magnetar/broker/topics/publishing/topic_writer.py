@@ -271,7 +271,7 @@ class TopicWriter:
             await self.answers()
 
     async def answers(self) -> None:
-        """Return when the next of what waits is answered. Forever, where nothing does."""
+        """Return when the next append is answered. To be called while the writer is ``busy``."""
         if self._answered is None:
             self._answered = asyncio.get_running_loop().create_future()
         await asyncio.shield(self._answered)
