@@ -18,6 +18,7 @@ from magnetar.broker.topics.publishing.producer_access import (
     AccessRequest,
     ProducerRequest,
 )
+from magnetar.broker.topics.publishing.sequence_ids import SequenceIds
 from magnetar.broker.topics.publishing.topic_producers import TopicProducers
 from magnetar.broker.topics.publishing.topic_writer import AppendWatch, TopicWriter
 from magnetar.broker.topics.subscriptions.consumer import Consumer, DeliveryTotals, SubscribeRequest
@@ -28,6 +29,7 @@ from magnetar.broker.topics.topic_features import TopicFeatures
 from magnetar.broker.topics.topic_state import StoredTopicState
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.broker.topics.transaction_logs import delete_logs
+from magnetar.errors import TopicClosed
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -196,26 +198,31 @@ class PersistentTopic:
                 self._admission.check_first_use(by_producer=True)
                 await self._subscriptions.create(initial_subscription, EARLIEST, {})
             request = ProducerRequest(name, connection, producer_id, epoch, metadata or {}, access)
-            await self._all_stored(name)
             async with self._producers.access.admitted(request):
                 self._check_takes_producers()
                 producer = self._producers.attach(request, self._features.publish)
-                if (deduplication := self._features.deduplication) is not None:
-                    producer.last_sequence_id = deduplication.ids.last(name)
-                return producer
+        if (deduplication := self._features.deduplication) is not None:
+            try:
+                await self._tell_last(producer, deduplication.ids)
+            except BaseException:
+                producer.detach()
+                raise
+        return producer
 
-    async def _all_stored(self, name: str) -> None:
-        """Return when what a former producer of a name has sent is stored, or cannot be.
+    async def _tell_last(self, producer: Producer, ids: SequenceIds) -> None:
+        """Set the last id that is stored, once what its name has sent before is, or cannot be.
 
         Who comes again keeps apart what is stored and what is not: a batch with either would be
         taken for a duplicate by its first sequence id.
+
+        Raises TopicClosed when it lost its place meanwhile.
         """
-        while (
-            self.writer.busy
-            and (deduplication := self._features.deduplication) is not None
-            and deduplication.ids.storing(name)
-        ):
+        while self.writer.busy and ids.storing(producer.name):
             await self.writer.answers()
+        self._state.check_open()
+        if self.producers.get(producer.name) is not producer:
+            raise TopicClosed(f"Producer '{producer.name}' was sent away while it came; ask again")
+        producer.last_sequence_id = ids.last(producer.name)
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection

@@ -111,6 +111,60 @@ async def test_who_comes_again_is_told_of_what_was_being_stored(bench, producer,
     assert again.last_sequence_id == 1
 
 
+async def test_who_comes_again_is_told_of_what_a_dead_connection_had_sent(
+    bench, producer, client_end, sends, monkeypatch
+):
+    tell = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(ManagedLedger, "append", lambda *append: tell.set_result(append[-1]))
+    former = producer.connection
+    former.lives = False
+    former.answers.clear()
+    again = asyncio.create_task(bench.topic.attach_producer(client_end(), 1, "p"))
+    await former.asked.wait()
+    producer.publish(sends(0, 1))
+    appended = await tell
+    former.answers.set()
+    await asyncio.sleep(0)  # It is attached, and waits.
+    appended(0, 0, None)
+    assert (await again).last_sequence_id == 1
+
+
+async def test_who_is_sent_away_before_it_is_told_what_is_stored_is_refused(
+    bench, producer, client_end, sends, monkeypatch
+):
+    tell = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(ManagedLedger, "append", lambda *append: tell.set_result(append[-1]))
+    producer.publish(sends(0, 1))
+    await asyncio.sleep(0)
+    producer.detach()
+    again = asyncio.create_task(bench.topic.attach_producer(client_end(), 1, "p"))
+    appended = await tell
+    await asyncio.sleep(0)  # It is attached, and waits.
+    bench.topic.producers["p"].detach()
+    appended(0, 0, None)
+    with pytest.raises(TopicClosed, match="'p' was sent away"):
+        await again
+
+
+async def test_who_leaves_before_it_is_told_what_is_stored_keeps_no_place(
+    bench, producer, client_end, sends, monkeypatch
+):
+    tell = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(ManagedLedger, "append", lambda *append: tell.set_result(append[-1]))
+    producer.publish(sends(0, 1))
+    await asyncio.sleep(0)
+    producer.detach()
+    again = asyncio.create_task(bench.topic.attach_producer(client_end(), 1, "p"))
+    appended = await tell
+    await asyncio.sleep(0)  # It is attached, and waits.
+    assert bench.topic.producers
+    again.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await again
+    assert not bench.topic.producers
+    appended(0, 0, None)
+
+
 async def test_who_comes_again_is_told_of_nothing_that_could_not_be_stored(
     bench, producer, client_end, sends, monkeypatch
 ):
