@@ -92,7 +92,11 @@ REPLICATED = {
     "bookkeeper-striped": {"ensemble_size": 3, "write_quorum": 2, "ack_quorum": 1},
     "bookkeeper-mac": {"digest_type": DigestType.HMAC, "password": b"secret"},
 }
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in REPLICATED]
+SLOW = [
+    pytest.param("bookkeeper", marks=pytest.mark.slow),
+    pytest.param("bookkeeper-striped", marks=[pytest.mark.slow, pytest.mark.long]),
+    pytest.param("bookkeeper-mac", marks=[pytest.mark.slow, pytest.mark.long]),
+]
 LOCAL = {
     "local": {},
     "local-interval": {"durability": Durability.INTERVAL, "interval_s": 0.01},
