@@ -3,6 +3,7 @@
     python -m bench.spark                          # All cases; some minutes.
     python -m bench.spark --shape "100 B" --case read --rounds 3 --messages 500000
     python -m bench.spark --no-kafka               # Ours alone.
+    python -m bench.spark --bound         # Batch reads, beside a source that has its rows.
 
 Both brokers run with no fsync, on the same cores as Spark's ``local[2]``. Of each case the first
 round warms up and is not counted; of the others the median is told.
@@ -28,6 +29,7 @@ from bench import machine, spark_latency
 from bench.broker import Magnetar
 from bench.kafka_standalone import CONNECTOR_VERSION, KafkaStandalone, fetch
 from bench.maven import Missing
+from bench.spark_bound import Bound
 from bench.spark_sides import Kafka, Ours, Shape, Side, rows
 from bench.table import amount, ratio, table
 from magnetar.spark.session import session, shut_down
@@ -176,6 +178,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--messages", type=int, help="how many messages, in the place of ours")
     parser.add_argument("--rounds", type=int, default=4, help="the first one warms up")
     parser.add_argument("--no-kafka", action="store_true", help="ours alone")
+    parser.add_argument("--bound", action="store_true", help="batch reads, beside the bound")
     parser.add_argument("--folder", type=Path, help="where data goes")
     return parser
 
@@ -189,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(exit_stack.enter_context(tempfile.TemporaryDirectory(dir=given.folder)))
         settings = {"spark.log.level": "ERROR"}
         kafka = None
-        if not given.no_kafka:
+        if not given.no_kafka and not given.bound:
             try:
                 jars, connector = fetch()
                 settings["spark.jars"] = ",".join(map(str, connector))
@@ -200,11 +203,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         spark = session("bench", master="local[2]", settings=settings, log_level="error")
         exit_stack.callback(shut_down, spark)
         sides = _sides(spark, broker, kafka)
+        if given.bound:
+            sides.append(Bound(spark, broker))
         for side in sides:
             (folder / side.name).mkdir()
         print("\n".join(machine.describe(folder)))
         print(f"Spark        {spark.version}, local[2]; {' beside '.join(_names(sides))}\n")
-        _report(sides, shapes, given.case or ["", LATENCY], folder, given.rounds)
+        cases = ["batch read"] if given.bound else given.case or ["", LATENCY]
+        _report(sides, shapes, cases, folder, given.rounds)
     return 0
 
 
