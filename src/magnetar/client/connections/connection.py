@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 
 READ_SIZE: Final = 256 * 1024  # Bytes per read; frames that do not fit get a buffer of their own.
 CLOSE_TIMEOUT_S: Final = 1.0
+_EPOCHS_SINCE: Final = 20  # Of the protocol: Apache Pulsar 2.10 has them, and spoke 19.
 JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper than many pieces.
 
 
@@ -193,6 +194,11 @@ class Connection(asyncio.BufferedProtocol):
     def supports_topic_watchers(self) -> bool:
         """Whether the broker takes WATCH_TOPIC_LIST."""
         return self._handshake.supports_topic_watchers
+
+    @property
+    def marks_redeliveries(self) -> bool:
+        """Whether messages say behind which redelivery of an ordered subscription they come."""
+        return self._handshake.protocol_version >= _EPOCHS_SINCE
 
     @property
     def replicates_by_position(self) -> bool:

@@ -15,6 +15,7 @@ from magnetar.client.message import Message
 from magnetar.clock import Clock
 from magnetar.model.position import MessageId, Position
 from magnetar.wire import requests
+from magnetar.wire.commands import CommandMessage
 from magnetar.wire.frames import Frame
 
 from .ack_sender import AckSender
@@ -69,6 +70,8 @@ class IncomingMessages:
         self.asked = False
         self.receiving = False
         self.epoch = 0
+        self._marked = False  # The broker marks what it sends after a redelivery.
+        self._compacted = config.read_compacted
         self.interceptors = None
         topic = subscribing.topic
         self._topic = str(topic)
@@ -182,8 +185,7 @@ class IncomingMessages:
     def on_message(self, frame: Frame) -> None:
         if not self.receiving:
             return
-        message = frame.command.message
-        if message.HasField("consumer_epoch") and message.consumer_epoch < self.epoch:
+        if self.epoch and self._is_older(frame.command.message):
             self._queue.release(permits_of(frame))  # The broker sends it again.
             self.ask_for_more()
             return
@@ -194,6 +196,12 @@ class IncomingMessages:
             if self.dead_letters is not None:
                 self.open()  # Dead letters do not wait until the application receives.
             self._arrived()
+
+    def _is_older(self, message: CommandMessage) -> bool:
+        """Whether it was sent before the last redelivery; the first one has no mark before it."""
+        if message.HasField("consumer_epoch"):
+            return message.consumer_epoch < self.epoch
+        return self._marked
 
     def look_again(self) -> None:
         """Entries that could not be opened may be ready now."""
@@ -240,6 +248,8 @@ class IncomingMessages:
     def attached(self, connection: Connection) -> None:
         """Receive what a new subscription brings, over this connection."""
         self.connection = connection
+        # Of compacted messages it is not known of every broker.
+        self._marked = connection.marks_redeliveries and not self._compacted
         self.receiving = True
         self._queue.restart()
         self._ask_anew()
