@@ -207,10 +207,10 @@ async def test_everything_unacknowledged_comes_again_when_asked_for(peer, client
     await consumer.redeliver_unacknowledged()
     await peer.saw(BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES)
     found = []
-    while len(found) < 8:
+    while len(found) < 6:
         found += await consumer.receive_many(8, 5)
-    assert data(found) == [b"6", b"7", b"2", b"3", b"4", b"5", b"6", b"7"]
-    assert [message.redelivered for message in found[2:6]] == [True, True, False, False]
+    assert data(found) == [b"2", b"3", b"4", b"5", b"6", b"7"]
+    assert [message.redelivered for message in found[:4]] == [True, True, False, False]
     assert await acks(peer, 1) == [[0]]
 
 
