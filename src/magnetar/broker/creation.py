@@ -84,6 +84,15 @@ class Creation:
         async with self._places(name.namespace, [name]):
             yield
 
+    async def admitted(self, names: Sequence[TopicName]) -> list[TopicName]:
+        """Those of these partitions of one topic that anybody may create: all that it has.
+
+        Their places were taken when it got so many. Of a system topic there are none.
+        """
+        topic = names[0].partitioned_name
+        has = 0 if is_system_topic(topic) else await self._resources.partitions(topic)
+        return [name for name in names if name.partition_index < has]
+
     def opened(self, name: TopicName) -> None:
         """A non-persistent topic exists from now on."""
         self._resources.open_topics.add(name)

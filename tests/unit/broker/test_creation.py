@@ -120,6 +120,15 @@ async def test_partitions_are_made_as_far_as_they_go(open_rules):
     assert not await rules.rules.usable(topic("p-partition-3"))
 
 
+async def test_partitions_are_admitted_together_as_far_as_they_go(rules):
+    await rules.rules.create_partitioned(topic("p"), 2)
+    await rules.resources.create_partitioned_topic(topic("__change_events"), 1)
+    first, second, beyond = (topic(f"p-partition-{index}") for index in range(3))
+    assert await rules.rules.admitted([first, beyond, second]) == [first, second]
+    assert await rules.rules.admitted([topic("q-partition-0")]) == []
+    assert await rules.rules.admitted([topic("__change_events-partition-0")]) == []
+
+
 async def test_how_many_partitions_a_topic_has(rules):
     ask = rules.rules.partitions
     await rules.rules.create_partitioned(topic("p"), 3)

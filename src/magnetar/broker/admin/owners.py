@@ -92,7 +92,7 @@ class Owners:
         self.registry = registry
         self.ownership = registry.ownership
         self.creation = creation
-        self.access = TopicAccess(resources, registry)
+        self.access = TopicAccess(resources, registry, creation)
         self.brokers = brokers
         self._peers = peers
         self._clock = clock

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Sequence
 
 from magnetar.broker.cluster.topic_registry import TopicRegistry
+from magnetar.broker.creation import Creation
 from magnetar.broker.resources import NAMES_PER_TURN, Resources
 from magnetar.broker.topics.topic import Topic
-from magnetar.errors import MagnetarError, SubscriptionNotFound, TopicNotFound
+from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.turns import STEPS_PER_TURN, in_turns, yield_to_loop
 
@@ -14,10 +15,11 @@ from magnetar.turns import STEPS_PER_TURN, in_turns, yield_to_loop
 class TopicAccess:
     """Opens topics by name, in bundles that are served here from then on where nobody did."""
 
-    def __init__(self, resources: Resources, registry: TopicRegistry) -> None:
+    def __init__(self, resources: Resources, registry: TopicRegistry, creation: Creation) -> None:
         self._opened = 0  # Counted for all, so that no loop over many topics holds others up.
         self._resources = resources
         self._registry = registry
+        self._creation = creation
 
     async def open(self, topic: TopicName) -> Topic:
         """A topic that exists, opened. Raises NamespaceNotFound, TopicNotFound, NotOwner."""
@@ -41,22 +43,24 @@ class TopicAccess:
         return await self._registry.create(topic)
 
     async def make(self, topics: Sequence[TopicName]) -> list[TopicName]:
-        """Create topics side by side of which nothing should be stored, and is not looked for.
+        """Create partitions of a topic of which nothing should be stored, and is not looked for.
 
-        Where something is, they are opened as they are. Returns those that were refused, or that
-        are to be asked for elsewhere: ``create`` tells why.
+        They are created side by side; what is the same for all is asked once. Where something is
+        stored, they are opened as they are. Returns those that were refused, or that are to be
+        asked for elsewhere: ``create`` tells why.
         """
+        bundles = {topic: await self._resources.bundle(topic) for topic in topics}
+        one_in_each = {bundle: topic for topic, bundle in bundles.items()}.values()
+        # What is refused here is not begun below.
+        await asyncio.gather(*map(self._registry.serve, one_in_each), return_exceptions=True)
         deleting = await self._resources.deleting()
-
-        async def make(topic: TopicName) -> bool:
-            try:
-                await self._registry.create(topic, new=topic not in deleting)
-            except MagnetarError:
-                return False
-            return True
-
-        made = await asyncio.gather(*map(make, topics))
-        return [topic for topic, done in zip(topics, made, strict=True) if not done]
+        begun = [
+            self._registry.begin_new(topic, bundles[topic], look=topic in deleting)
+            for topic in await self._creation.admitted(topics)
+        ]
+        if opening := [task for task in begun if task is not None]:
+            await asyncio.wait(opening)
+        return [topic for topic in topics if topic not in self._registry.loaded]
 
     async def exists(self, topic: TopicName) -> bool:
         return topic in self._registry.loaded or await self._resources.topic_exists(topic)

@@ -51,6 +51,7 @@ from .topic_logs import TopicLogs
 
 log = logging.getLogger(__name__)
 
+Opening = asyncio.Task[Topic | MagnetarError]
 DELETE_AGAIN_S: Final = 0.1
 DELETE_AGAIN_S_MAX: Final = 10.0
 """How long to wait before a deletion that a full disk refused is tried again: twice as long each
@@ -63,7 +64,7 @@ class _How(NamedTuple):
     create: bool  # Where it is not there.
     asked: bool = False  # By an administrator, whatever auto-creation says.
     writes: bool = False  # Something is going to be appended, at once.
-    new: bool = False  # Nothing should be stored of it, and is not looked for.
+    new: bool = False  # It is admitted; nothing should be stored of it, and is not looked for.
 
 
 class TopicRegistry:
@@ -101,7 +102,7 @@ class TopicRegistry:
         self.served_along: ServedAlong | None = None
         self._resources = resources
         self._bundles: dict[TopicName, Bundle] = {}  # In which those of ``loaded`` are.
-        self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
+        self._opening: dict[TopicName, Opening] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._logs = logs
         self._creation = creation
@@ -173,13 +174,20 @@ class TopicRegistry:
         await self.serve(name)
         return await self.get(name, create=False)
 
-    async def create(self, name: TopicName, *, new: bool = False) -> Topic:
-        """Open a topic, created whatever auto-creation says: an administrator asked.
-
-        ``new``: nothing should be stored of it. Where something is, it is opened as it is.
-        """
+    async def create(self, name: TopicName) -> Topic:
+        """Open a topic, created whatever auto-creation says: an administrator asked."""
         await self.serve(name)
-        return await self._open_once(name, _How(create=True, asked=True, new=new))
+        return await self._open_once(name, _How(create=True, asked=True))
+
+    def begin_new(self, name: TopicName, bundle: Bundle, *, look: bool) -> Opening | None:
+        """Begin to create a topic that ``Creation`` has admitted, or to open what is stored.
+
+        Without ``look`` nothing should be, and is not looked for. None: it is open, or about to be
+        opened or closed, or its bundle is not served here.
+        """
+        busy = name in self.loaded or name in self._opening or name in self._closing
+        begins = self.ownership.owns(bundle) and not busy
+        return self._begin(name, _How(create=True, asked=True, new=not look)) if begins else None
 
     async def serve(self, name: TopicName) -> None:
         """Serve the bundle of a topic where no broker does. Raises NotOwner where another does."""
@@ -391,15 +399,18 @@ class TopicRegistry:
             await asyncio.wait([busy])  # It may have failed where this succeeds.
         if (topic := self.loaded.get(name)) is not None:
             return topic
+        opened = await asyncio.shield(self._begin(name, how))
+        if isinstance(opened, MagnetarError):
+            raise opened
+        return opened
+
+    def _begin(self, name: TopicName, how: _How) -> Opening:
         self._check_open()
         # The task is the registry's: a client that gives up must not leave half a topic.
         opening = self._tasks.spawn(f"open {name}", self._open(name, how))
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))
-        opened = await asyncio.shield(opening)
-        if isinstance(opened, MagnetarError):
-            raise opened
-        return opened
+        return opening
 
     async def _add(self, topic: Topic) -> None:
         """Keep a topic that was opened. Raises NotOwner where its bundle is not served any more."""
@@ -418,15 +429,13 @@ class TopicRegistry:
     async def _open(self, name: TopicName, how: _How) -> Topic | MagnetarError:
         """Return errors to the caller of ``get``; log those of the storage as well."""
         try:
-            self._check_domain(name)
+            self._settings.check_domain(name)
             with self.loads.counted(self._clock.now):
                 opens = self._open_persistent if name.persistent else self._open_non_persistent
                 topic: Topic = await opens(name, how)
             await self._add(topic)
         except StorageError as error:
-            log.error(  # noqa: TRY400 - where it was raised is in the text
-                "topic.not_opened topic=%s error=%s", name, error
-            )
+            log.error("topic.not_opened topic=%s error=%s", name, error)  # noqa: TRY400 - it says where
             return error
         except MagnetarError as error:
             return error
@@ -441,11 +450,10 @@ class TopicRegistry:
             )
             if deleting:
                 await self._finish_deletion(name)
-                found = await self._logs.find(name)
-        exists = found.record is not None
+                found, policies = await self._logs.find(name), await self._policies.of(name)
+        exists = how.new or found.record is not None
         async with self._creation.topic(name, exists=exists, create=how.create, asked=how.asked):
             ledger = await self._logs.open(name, policies, found, writes=how.writes)
-        policies = await self._policies.of(name)
         topic = PersistentTopic(
             name, ledger, context=self._context, policies=policies, failed=self._failed
         )
@@ -473,15 +481,6 @@ class TopicRegistry:
     def _check_open(self) -> None:
         if self._closed:
             raise TopicClosed("The broker is stopping")
-
-    def _check_domain(self, name: TopicName) -> None:
-        enabled, setting = self._settings.persistent_topics, "enablePersistentTopics"
-        if not name.persistent:
-            enabled, setting = self._settings.non_persistent_topics, "enableNonPersistentTopics"
-        if not enabled:
-            raise NotAllowed(
-                f"This broker is unable to load {name.domain} topics ({setting}=false): {name}"
-            )
 
     def _close(self, topic: Topic, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Close a topic. Requests for it wait meanwhile, and open it again."""

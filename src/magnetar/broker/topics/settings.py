@@ -3,7 +3,9 @@
 from typing import Literal
 
 from magnetar.broker.settings.setting import setting
+from magnetar.errors import NotAllowed
 from magnetar.late_dataclass import dataclass
+from magnetar.model.names import TopicName
 
 FailoverOrder = Literal["hashed", "joined"]
 
@@ -147,6 +149,16 @@ class TopicSettings:
     """Entries delivered before the event loop gets to others; the rest follows by itself."""
     returned_at_once_max: int = 2_000
     """Entries given back before others get the event loop: a consumer may hold 50,000."""
+
+    def check_domain(self, name: TopicName) -> None:
+        """Raises NotAllowed where topics of this one's domain are switched off."""
+        enabled, setting = self.persistent_topics, "enablePersistentTopics"
+        if not name.persistent:
+            enabled, setting = self.non_persistent_topics, "enableNonPersistentTopics"
+        if not enabled:
+            raise NotAllowed(
+                f"This broker is unable to load {name.domain} topics ({setting}=false): {name}"
+            )
 
     @property
     def failover_delay_s(self) -> float:

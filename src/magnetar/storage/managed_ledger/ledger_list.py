@@ -65,7 +65,7 @@ class LedgerList:
         return cls(name, Layout.of(recorded), version, context)
 
     async def end_what_was_open(
-        self, begun: asyncio.Task[LedgerWriter] | None = None, ended: LedgerReader | None = None
+        self, begun: asyncio.Future[LedgerWriter] | None = None, ended: LedgerReader | None = None
     ) -> tuple[LedgerReader | None, LedgerWriter | None]:
         """Fence and seal the ledger that a former owner left open, and return its reader.
 
@@ -76,7 +76,8 @@ class LedgerList:
         reader = await _seal_what_was_open(self.name, self.layout, self.context, ended)
         if begun is None:
             return reader, None
-        await asyncio.wait([begun])
+        if not begun.done():
+            await asyncio.wait([begun])
         if begun.exception() is not None and self.version != ABSENT:
             return reader, None
         writer = begun.result()

@@ -90,11 +90,11 @@ class ManagedLedgerFactory(LogContext):
         options = replace(options, metadata=ledger_metadata(name))
         return self.tasks.start(f"begin {name}", self.ledgers.create(options))
 
-    def abandon(self, begun: asyncio.Task[LedgerWriter]) -> None:
+    def abandon(self, begun: asyncio.Future[LedgerWriter]) -> None:
         """Delete a ledger that was begun for a log, and is not in its list."""
         self.tasks.spawn("abandon ledger", self._abandon(begun))
 
-    async def _abandon(self, begun: asyncio.Task[LedgerWriter]) -> None:
+    async def _abandon(self, begun: asyncio.Future[LedgerWriter]) -> None:
         try:
             await self.ledgers.delete((await begun).ledger_id)
         except MagnetarError as error:
@@ -108,7 +108,7 @@ class ManagedLedgerFactory(LogContext):
         *,
         cache: EntryCache | None = None,
         found: FoundLog | None = None,
-        begun: asyncio.Task[LedgerWriter] | None = None,
+        begun: asyncio.Future[LedgerWriter] | None = None,
     ) -> ManagedLedger:
         """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
 
@@ -121,7 +121,9 @@ class ManagedLedgerFactory(LogContext):
         settings = settings or self.settings
         found, hurry = found or await self.find(name), begun is not None
         if found.record is None and begun is None:
-            begun = self.begin(name, settings.ledger_options)
+            options = replace(settings.ledger_options, metadata=ledger_metadata(name))
+            begun = asyncio.get_running_loop().create_future()
+            begun.set_result(await self.ledgers.create(options))  # Nothing else is to be done yet.
         counts, cache = counts or LogCounts(), cache or self.cache
 
         async def attempt(found: FoundLog) -> ManagedLedger:
@@ -154,7 +156,7 @@ class ManagedLedgerFactory(LogContext):
         name: str,
         settings: ManagedLedgerSettings,
         found: FoundLog,
-        begun: asyncio.Task[LedgerWriter] | None,
+        begun: asyncio.Future[LedgerWriter] | None,
         *,
         counts: LogCounts,
         cache: EntryCache,
@@ -162,10 +164,12 @@ class ManagedLedgerFactory(LogContext):
     ) -> ManagedLedger:
         ledger_list = LedgerList.of(name, found.record, self)
         unread = [each for each in found.cursors if paths.decode(each) not in found.read]
-        (newest, current), stored = await asyncio.gather(
-            ledger_list.end_what_was_open(begun, found.ended), read_cursors(name, self, unread)
-        )
-        stored |= found.read
+        ending, stored = ledger_list.end_what_was_open(begun, found.ended), dict(found.read)
+        if unread:
+            (newest, current), read = await asyncio.gather(ending, read_cursors(name, self, unread))
+            stored |= read
+        else:  # As in every new log, which is spared two tasks.
+            newest, current = await ending
         reader = LogReader(
             ledger_list.layout,
             ledgers=self.ledgers,

@@ -1,8 +1,10 @@
+import asyncio
+
 import pytest
 
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.log.deletions import Deletions
-from magnetar.errors import NamespaceNotFound, TopicNotFound
+from magnetar.errors import NamespaceNotFound, TopicNotFound, WriteFailed
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.storage.codec.json_codec import JsonCodec
@@ -74,6 +76,35 @@ async def test_new_topics_are_made_without_a_look_at_each(world, access, monkeyp
     assert await access.make(names) == [names[2]]  # It is no partition of its topic.
     assert set(names[:2]) <= set(world.registry.loaded)
     assert not [path for path in looked if path.startswith(("/managed-ledgers", paths.DELETIONS))]
+
+
+async def test_a_partition_that_cannot_be_made_keeps_no_other_from_it(world, access, monkeypatch):
+    names = list(map(BASE.partition, range(3)))
+    put = world.metadata.put
+
+    async def full(path, *arguments, **named):
+        if path.endswith(names[1].local):
+            raise WriteFailed("the disk is full")
+        return await put(path, *arguments, **named)
+
+    await world.resources.create_partitioned_topic(BASE, 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.metadata, "put", full)
+        assert await access.make(names) == [names[1]]
+    assert await access.created_partitions(BASE) == [names[0], names[2]]
+    assert await access.make(names) == []
+    assert await access.created_partitions(BASE) == names
+
+
+async def test_a_partition_that_a_client_opens_meanwhile_is_opened_once(world, access):
+    names = list(map(BASE.partition, range(2)))
+    await world.resources.create_partitioned_topic(BASE, 2)
+    await world.registry.serve(names[0])
+    opened, refused = await asyncio.gather(
+        world.registry.get(names[0], create=True), access.make(names)
+    )
+    assert names[1] not in refused
+    assert await access.create(names[0]) is opened
 
 
 async def test_what_was_stored_of_a_topic_that_should_be_new_is_kept(world, access):

@@ -93,7 +93,7 @@ class Opened:
         self.clock = ManualClock()
         self.resources = Resources(self.metadata, codec=JsonCodec())
         deletions = Deletions(self.metadata, codec=JsonCodec())
-        policies = PolicyService(
+        self.policies = policies = PolicyService(
             self.resources,
             self.metadata,
             broker=PolicySettings(auto_topics=auto_creation).policies(),
@@ -150,6 +150,33 @@ async def test_a_topic_is_opened_once_when_an_administrator_asks_too(opened):
     )
     assert got is created
     assert opened.logs.count == 1
+
+
+async def test_a_new_topic_is_begun_once_and_only_where_its_bundle_is_served(opened):
+    bundle = await opened.resources.bundle(PLAIN)
+    begun = opened.registry.begin_new(PLAIN, bundle, look=False)
+    assert opened.registry.begin_new(PLAIN, bundle, look=False) is None
+    assert await opened.registry.get(PLAIN, create=False) is await begun
+    assert opened.registry.begin_new(PLAIN, bundle, look=True) is None
+    await opened.registry.unload_bundle(bundle)
+    assert opened.registry.begin_new(OTHER, bundle, look=False) is None
+    assert opened.logs.count == 1
+    assert not await opened.topic_exists(OTHER)
+
+
+async def test_policies_that_change_while_a_topic_is_opened_hold_for_it(opened, monkeypatch):
+    open_log = opened.logs.open
+
+    async def opened_slowly(*arguments, **named):
+        ledger = await open_log(*arguments, **named)
+        await opened.policies.change(PLAIN.namespace, message_ttl_s=7)
+        return ledger
+
+    await opened.resources.ensure_defaults("standalone", "http://h:1", "pulsar://h:1")
+    await opened.registry.serve(PLAIN)
+    monkeypatch.setattr(opened.logs, "open", opened_slowly)
+    topic = await opened.registry.get(PLAIN, create=True)
+    assert topic.policies.message_ttl_s == 7
 
 
 async def test_a_missing_topic_is_created_only_where_that_is_allowed(opened):

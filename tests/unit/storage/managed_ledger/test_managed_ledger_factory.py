@@ -4,7 +4,7 @@ import pytest
 from support.loop import until_idle
 from unit.storage.managed_ledger.logs import NAME, PATH, append, entries, everything
 
-from magnetar.errors import CorruptEntry
+from magnetar.errors import CorruptEntry, WriteFailed
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.store import AS_THE_STORE_IS_SET
@@ -88,6 +88,15 @@ async def test_a_log_that_changed_since_it_was_found_is_read_again(logs):
     begun = factory.begin(NAME, AS_THE_STORE_IS_SET)
     await factory.open(NAME, found=found, begun=begun)
     assert (await begun).ledger_id in logs.ledgers.existing
+
+
+async def test_a_log_is_not_created_without_its_first_ledger(logs):
+    factory = factory_of(logs)
+    logs.ledgers.creates.failures = [WriteFailed("the disk is full")]
+    with pytest.raises(WriteFailed):
+        await factory.open(NAME)
+    assert await logs.metadata.get(PATH) is None
+    await append(await factory.open(NAME), entries(1))
 
 
 async def test_a_log_that_is_not_opened_keeps_nothing_that_was_begun(logs):
