@@ -15,18 +15,20 @@ LEFT_S = 20.0
 async def receive_left(client, subscribing, history, process):
     """Receive and acknowledge what is left of a subscription.
 
-    Chunks of a message whose producer died are given up, and acknowledged, before the end.
+    Chunks of a message whose producer died are given up, and acknowledged, before the end. All is
+    received first: what takes long between two chunks of a message would have it given up as well.
     """
     consumer = await again(
         process, lambda: subscribe(client, subscribing, chunk_age_max_s=LEFT_S / 2)
     )
-    since = history.now
+    since, received = history.now, []
     while True:
         try:
             message = await consumer.receive(timeout_s=LEFT_S)
         except TimedOut:
             break
-        number, entry = history.was_delivered(subscribing, READER, since, message)
+        received.append((message, *history.was_delivered(subscribing, READER, since, message)))
+    for message, number, entry in received:
         await consumer.acknowledge(message)
         history.was_acknowledged(subscribing, READER, number, entry)
     await consumer.close()

@@ -187,9 +187,9 @@ class Consumers:
             )
         while True:
             try:
+                since = history.now  # Of several partitions some deliver before the last is here.
                 consumer = await subscribe(client, plan, receiver_queue_size=plan.queue, **letters)
-                since = history.now
-                history.subscribed.setdefault((plan.topic, plan.name), since)
+                history.subscribed.setdefault((plan.topic, plan.name), history.now)
                 while True:
                     message = await consumer.receive()
                     await self._one(process.name, client, consumer, since, message)
