@@ -221,6 +221,17 @@ class Ownership:
                 f"instance:{self.own.name}. Please redo the lookup."
             )
 
+    def check_kept(self, bundle: Bundle, topic: TopicName) -> None:
+        """Raise NotOwner where a bundle is not served here any more.
+
+        Who opens a topic asks before that and after it: to open its log is to fence that of the
+        broker which serves the bundle now.
+        """
+        if not self.owns(bundle):
+            raise NotOwner(
+                f"Bundle {bundle} was unloaded while {topic} was to be opened: look it up again"
+            )
+
     async def comes(self, bundle: Bundle) -> bool:
         """Whether a bundle is served here, or about to be as far as can be seen."""
         state = self._states.get(bundle, State.FREE)

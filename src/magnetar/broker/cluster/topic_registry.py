@@ -416,11 +416,11 @@ class TopicRegistry:
         """Keep a topic that was opened. Raises NotOwner where its bundle is not served any more."""
         name = topic.name
         bundle = await self._resources.bundle(name)
-        if not self.ownership.owns(bundle):
+        try:
+            self.ownership.check_kept(bundle, name)
+        except NotOwner:
             await topic.close()
-            raise NotOwner(
-                f"Bundle {bundle} was unloaded while {name} was opened: look it up again"
-            )
+            raise
         assert name not in self.loaded, f"{name} is opened by one task at a time"
         self.loaded[name] = topic
         self._bundles[name] = bundle
@@ -430,6 +430,7 @@ class TopicRegistry:
         """Return errors to the caller of ``get``; log those of the storage as well."""
         try:
             self._settings.check_domain(name)
+            self.ownership.check_kept(await self._resources.bundle(name), name)  # It has waited.
             with self.loads.counted(self._clock.now):
                 opens = self._open_persistent if name.persistent else self._open_non_persistent
                 topic: Topic = await opens(name, how)

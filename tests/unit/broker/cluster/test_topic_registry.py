@@ -20,7 +20,14 @@ from magnetar.broker.settings.policies import PolicySettings
 from magnetar.broker.topics.log.deletions import Deletions
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
-from magnetar.errors import CorruptEntry, NotAllowed, TopicClosed, TopicNotFound, WriteFailed
+from magnetar.errors import (
+    CorruptEntry,
+    NotAllowed,
+    NotOwner,
+    TopicClosed,
+    TopicNotFound,
+    WriteFailed,
+)
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.names import TopicName
@@ -162,6 +169,30 @@ async def test_a_new_topic_is_begun_once_and_only_where_its_bundle_is_served(ope
     assert opened.registry.begin_new(OTHER, bundle, look=False) is None
     assert opened.logs.count == 1
     assert not await opened.topic_exists(OTHER)
+
+
+async def test_who_waited_while_a_bundle_was_unloaded_opens_none_of_its_logs(opened, monkeypatch):
+    """Else each of them fences the log of the broker that serves the topic now."""
+    open_log = opened.logs.open
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def opened_slowly(*arguments, **named):
+        begun.set()
+        await goes_on.wait()
+        return await open_log(*arguments, **named)
+
+    monkeypatch.setattr(opened.logs, "open", opened_slowly)
+    asked = [asyncio.ensure_future(opened.registry.get(PLAIN, create=True)) for _ in range(3)]
+    await begun.wait()
+    unloading = asyncio.ensure_future(
+        opened.registry.unload_bundle(await opened.resources.bundle(PLAIN))
+    )
+    await until_idle()
+    goes_on.set()
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    await unloading
+    assert [type(each) for each in found] == [NotOwner] * 3
+    assert opened.logs.count == 1
 
 
 async def test_policies_that_change_while_a_topic_is_opened_hold_for_it(opened, monkeypatch):
