@@ -138,7 +138,7 @@ def acknowledged_whole(history, subscribing):
             whole := [
                 max(times.values())
                 for times in turns.values()
-                if times.keys() >= history.entries[entry].keys()
+                if len(times) == history.sizes[entry]
             ]
         )
     }

@@ -41,7 +41,8 @@ class History:
         self.due = {}  # When those may be delivered that are late.
         self.asked = defaultdict(set)  # What anybody acknowledged, by topic and subscription.
         self.answered = {}  # When, by number.
-        self.entries = defaultdict(dict)  # What each entry holds.
+        self.entries = defaultdict(dict)  # What has come of each entry, to anybody.
+        self.sizes = {}  # How many messages each of them holds.
         self.began = {}  # When each consumer began, by its name.
         self.subscribed = {}  # When each subscription was there for certain, by topic and name.
         self.deliveries = defaultdict(list)  # By topic and subscription.
@@ -100,6 +101,7 @@ class History:
             Delivery(self.now, consumer, since, number, message.topic, entry)
         )
         self.entries[entry][number] = None
+        self.sizes[entry] = max(message.message_id.batch_size, 1)
         self.note(consumer, f"receives {number} {message.message_id}")
         turn, last = self._turns.get((consumer, since, entry), (0, 0))
         if turn == 0 or message.batch_index <= last:  # The entry came again.

@@ -48,6 +48,11 @@ def test_a_batch_is_acknowledged_when_all_of_it_is(history):
     assert len(acknowledged_whole(history, SUBSCRIBING)) == 1
 
 
+def test_a_batch_is_not_acknowledged_while_the_rest_of_it_has_come_to_nobody(history):
+    acknowledges(history, 0, 1)
+    assert acknowledged_whole(history, SUBSCRIBING) == {}
+
+
 def test_what_came_of_a_batch_in_two_deliveries_is_not_acknowledged_together(history):
     """The last two came while the first was pending in a transaction, then all of it again."""
     acknowledges(history, 0, consumer="other")
