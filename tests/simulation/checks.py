@@ -122,6 +122,8 @@ def _not_again(history, subscribing, deliveries, label):
     troubles = history.troubles()
     for each in deliveries:
         at = ended.get(each.entry, float("inf"))
+        if _is_pending(history, subscribing, each.entry, each.number, at):
+            continue
         if each.since > at and _is_saved(troubles, at, each.at):
             history.find(
                 f"{each.number} came to {each.consumer}, and had been acknowledged: {label}"
@@ -144,6 +146,15 @@ def acknowledged_whole(history, subscribing):
     }
 
 
+def _is_pending(history, subscribing, entry, number, at):
+    """Whether a message was, or just had been, pending when its entry was acknowledged.
+
+    Who acknowledges an entry may not have been given it: it comes again when it is taken back.
+    """
+    spans = history.pending[subscribing.topic, subscribing.name, entry, number]
+    return any(begin < end and begin <= at < end + SAVED_S for begin, end in spans)
+
+
 def _is_saved(troubles, at, now):
     """Whether what was acknowledged is kept in any case.
 
@@ -162,6 +173,9 @@ def saved(history, subscribing):
         entry
         for entry, at in acknowledged_whole(history, subscribing).items()
         if _is_saved(troubles, at, now)
+        and not any(
+            _is_pending(history, subscribing, entry, each, at) for each in history.entries[entry]
+        )
     }
 
 

@@ -48,6 +48,8 @@ class History:
         self.deliveries = defaultdict(list)  # By topic and subscription.
         # When, by topic and subscription, then entry, who had it together, and number.
         self.acknowledged = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+        # From when to when it was pending in each transaction not committed, by what it is.
+        self.pending = defaultdict(list)
         self.committed = {}  # True, False, or None: nobody knows; by the numbers of a transaction.
         self.wrong = []  # From when to when a fault lasted.
         self.damaged = any(each.kind.startswith("flip") for each in plan.faults)  # What is read.
@@ -121,6 +123,12 @@ class History:
                 topic, *entries = each.entry
                 if topic == last[0] and entries[-1] <= last[1]:
                     self.asks(subscribing, each.number)
+
+    def is_pending(self, subscribing, number, what):
+        """Somebody acknowledges in a transaction, and may take that back: returns from, to."""
+        span = [self.now, float("inf")]
+        self.pending[subscribing.topic, subscribing.name, what[0], number].append(span)
+        return span
 
     def was_acknowledged(self, subscribing, consumer, number, what, *, in_transaction=False):
         entry, together = what

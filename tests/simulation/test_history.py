@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from simulation.checks import acknowledged_whole, check_deliveries
+from simulation.checks import acknowledged_whole, check_deliveries, saved
 from simulation.history import History, Number
 from simulation.plan import draw
 
@@ -79,3 +79,13 @@ def test_what_nobody_retains_is_not_promised_to_later_subscriptions(
     history.subscribed[SUBSCRIBING.topic, SUBSCRIBING.name] = subscribed
     check_deliveries(history, plan, {})
     assert len(history.findings) == found
+
+
+@pytest.mark.parametrize("taken_back", [True, False])
+def test_what_is_pending_while_a_batch_is_acknowledged_may_come_again(history, taken_back):
+    message = SUBSCRIBING, Number("producer-0", 0), (("topic-0", Position(1, 2)), 0)
+    span = history.is_pending(*message)
+    acknowledges(history, 0, 1, 2)
+    if not taken_back:
+        span[1] = span[0]  # As by a commit.
+    assert bool(saved(history, SUBSCRIBING)) is not taken_back

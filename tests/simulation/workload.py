@@ -227,16 +227,19 @@ class Consumers:
             self._history.was_acknowledged(*done)
 
     async def _acknowledge_in_transaction(self, client, consumer, message, done):
-        plan, name, number, _ = done
+        plan, name, number, what = done
         try:
             txn = await client.transaction(timeout_s=TRANSACTION_S)
+            span = self._history.is_pending(plan, number, what)
             await consumer.acknowledge(message, txn=txn)
             if self._random.random() < 0.3:
                 await txn.abort()
+                span[1] = self._history.now
                 self._history.note(name, f"takes back that it has acknowledged {number}")
             else:
                 self._history.asks(plan, number)
                 await txn.commit()
+                span[1] = span[0]
                 self._history.was_acknowledged(*done, in_transaction=True)
         except MagnetarError as error:
             self._history.note(name, f"cannot acknowledge {number} in a transaction: {error!r}")

@@ -182,8 +182,6 @@ class PendingAckHandle:
         acks = self.pending.end(transaction)
         if commit:
             self._commit(acks)
-        for position in self.pending.settle(acks, commit=commit):
-            self._cursor.acknowledge_entries(position.ledger_id, [position.entry_id])
         self._tell_ended(acks, commit)
 
     def _commit(self, acks: TransactionAcks) -> None:
@@ -243,6 +241,6 @@ class PendingAckHandle:
         pending: dict[TxnId, TransactionAcks], transaction: TxnId, acks: TransactionAcks
     ) -> None:
         its = pending.setdefault(transaction, TransactionAcks())
-        its.add(acks.entries, [(position, words, 0) for position, words in acks.parts.items()])
+        its.add(acks.entries, [(at, words, acks.sizes[at]) for at, words in acks.parts.items()])
         if acks.upto is not None:
             its.upto, its.upto_words = acks.upto, acks.upto_words

@@ -3,8 +3,8 @@
 A message that is acknowledged in a transaction is *pending*: it is delivered to nobody, and no
 other transaction may acknowledge it. When its transaction commits it is acknowledged; when that
 aborts it is to be delivered again. What somebody acknowledges without a transaction is acknowledged
-at once, pending or not; but an entry of which some messages are pending waits for their ends, since
-who acknowledges it has perhaps not been given those.
+at once, pending or not; but of an entry in part pending only the rest is, since who acknowledges it
+has perhaps not been given what is pending.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +32,7 @@ class TransactionAcks:
 
     entries: dict[int, set[int]] = field(default_factory=dict)  # By ledger.
     parts: dict[Position, list[int]] = field(default_factory=dict)
+    sizes: dict[Position, int] = field(default_factory=dict)  # Of those batches.
     upto: Position | None = None
     """It acknowledges everything up to there,"""
     upto_words: list[int] | None = None
@@ -40,15 +41,16 @@ class TransactionAcks:
     def add(self, entries: Mapping[int, Iterable[int]], parts: Iterable[Part]) -> None:
         for ledger_id, entry_ids in entries.items():
             self.entries.setdefault(ledger_id, set()).update(entry_ids)
-        for position, words, _ in parts:
+        for position, words, size in parts:
             known = self.parts.get(position)
             self.parts[position] = words if known is None else both(known, words)
+            self.sizes[position] = size or self.sizes.get(position, 0)
 
     def record(self) -> dict[str, Any]:
         """As it is written to a log."""
         return {
             "entries": [[ledger_id, sorted(ids)] for ledger_id, ids in self.entries.items()],
-            "parts": [[position, words] for position, words in self.parts.items()],
+            "parts": [[at, words, self.sizes[at]] for at, words in self.parts.items()],
             "upto": self.upto,
             "words": self.upto_words,
         }
@@ -56,8 +58,8 @@ class TransactionAcks:
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "TransactionAcks":
         found = cls()
-        found.add(dict(record["entries"]), ())
-        found.parts = {Position(*at): words for at, words in record["parts"]}
+        parts = [(Position(*at), words, *size) for at, words, *size in record["parts"]]
+        found.add(dict(record["entries"]), [(*each, 0)[:3] for each in parts])
         if record["upto"] is not None:
             found.upto, found.upto_words = Position(*record["upto"]), record["words"]
         return found
@@ -81,11 +83,21 @@ class _Batch:
     words: list[int]  # Bits that are 0 are pending.
     left: list[int]  # Bits that are 1 are of messages which some transaction leaves.
     transactions: set[TxnId]
+    size: int  # 0: nobody said it.
 
-    def add(self, transaction: TxnId, words: list[int]) -> None:
+    def add(self, transaction: TxnId, words: list[int], size: int) -> None:
         self.transactions.add(transaction)
+        self.size = self.size or size
         self.words = both(self.words, words)
         self.left = [a | b for a, b in zip_longest(self.left, words, fillvalue=0)]
+
+    def rest(self) -> list[int] | None:
+        """The ack set that leaves only what is pending; None where the size is not known."""
+        if not self.size:
+            return None
+        whole, more = divmod(self.size, 64)
+        masks = [-1] * whole + [(1 << more) - 1] * (more > 0)
+        return [~word & mask for word, mask in zip_longest(self.words, masks, fillvalue=0)]
 
     def remove(self, transaction: TxnId, words: list[int]) -> None:
         """Without looking at the others, of which there may be thousands."""
@@ -105,7 +117,6 @@ class PendingAcks:
         self._whole: dict[int, dict[int, TxnId]] = {}  # By ledger and entry.
         self._parts: dict[Position, _Batch] = {}
         self._upto: tuple[TxnId, Position] | None = None  # Only one may be cumulative.
-        self._waiting: set[Position] = set()  # Acknowledged but for messages that are pending.
 
     def __bool__(self) -> bool:
         return bool(self.open)
@@ -122,8 +133,8 @@ class PendingAcks:
         self._of(transaction).add(entries, parts)
         for ledger_id, entry_ids in entries.items():
             self._whole.setdefault(ledger_id, {}).update(dict.fromkeys(entry_ids, transaction))
-        for position, words, _ in parts:
-            self._add_part(transaction, position, words)
+        for position, words, size in parts:
+            self._add_part(transaction, position, words, size)
 
     def add_cumulative(
         self, transaction: TxnId, position: Position, words: list[int] | None
@@ -153,7 +164,7 @@ class PendingAcks:
         for ledger_id, entry_ids in acks.entries.items():
             self._whole.setdefault(ledger_id, {}).update(dict.fromkeys(entry_ids, transaction))
         for position, words in acks.parts.items():
-            self._add_part(transaction, position, words)
+            self._add_part(transaction, position, words, acks.sizes[position])
         if acks.upto is not None:
             self._upto = transaction, acks.upto
 
@@ -175,27 +186,16 @@ class PendingAcks:
             self._upto = None
         return acks
 
-    def not_in_part(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
-        """Those of entries acknowledged without a transaction of which no message is pending.
+    def in_part(self, ledger_id: int, entry_ids: Sequence[int]) -> dict[int, list[int] | None]:
+        """Those of entries acknowledged without a transaction of which messages are pending.
 
-        The others wait: ``settle`` says what becomes of them.
+        With the ack set that leaves only those; None where nobody said how many there are, as the
+        last may be pending: then all of it comes again.
         """
         if not self._parts:
-            return entry_ids
-        waiting = {each for each in entry_ids if Position(ledger_id, each) in self._parts}
-        self._waiting.update(Position(ledger_id, each) for each in waiting)
-        return [each for each in entry_ids if each not in waiting] if waiting else entry_ids
-
-    def settle(self, acks: TransactionAcks, *, commit: bool) -> list[Position]:
-        """Those that waited for a transaction that has ended, and may be acknowledged now.
-
-        Where it is aborted its messages are to come again, and so the entries wait no more.
-        """
-        ended = self._waiting.intersection(acks.parts)
-        if commit:
-            ended -= self._parts.keys()
-        self._waiting -= ended
-        return sorted(ended) if commit else []
+            return {}
+        found = {each: self._parts.get(Position(ledger_id, each)) for each in entry_ids}
+        return {each: batch.rest() for each, batch in found.items() if batch is not None}
 
     def holds(self, position: Position) -> bool:
         """Whether nobody is to get any message of an entry."""
@@ -254,12 +254,14 @@ class PendingAcks:
             return position > self._upto[1]
         return _number(words or ()) < _number(known)  # The messages of a batch, by rising bits.
 
-    def _add_part(self, transaction: TxnId, position: Position, words: list[int]) -> None:
+    def _add_part(
+        self, transaction: TxnId, position: Position, words: list[int], size: int
+    ) -> None:
         batch = self._parts.get(position)
         if batch is None:
-            self._parts[position] = _Batch(words, words, {transaction})
+            self._parts[position] = _Batch(words, words, {transaction}, size)
         else:
-            batch.add(transaction, words)
+            batch.add(transaction, words, size)
 
     def _check(self, transaction: TxnId, position: Position) -> None:
         """Whether a whole entry may be acknowledged."""

@@ -146,9 +146,12 @@ class PersistentSubscription(Subscription):
     def acknowledge_entries(
         self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
     ) -> None:
-        done = entry_ids
-        if self._pending is not None:
-            done = self._pending.pending.not_in_part(ledger_id, entry_ids)
+        done, pending = entry_ids, self._pending
+        if pending is not None and (in_part := pending.pending.in_part(ledger_id, entry_ids)):
+            done = [each for each in entry_ids if each not in in_part]
+            for entry_id, words in in_part.items():
+                if words is not None:
+                    self.cursor.acknowledge_batch(Position(ledger_id, entry_id), words)
         self.cursor.acknowledge_entries(ledger_id, done)
         self._acknowledged(consumer, ledger_id, entry_ids)
 

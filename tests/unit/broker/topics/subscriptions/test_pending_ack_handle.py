@@ -189,6 +189,32 @@ async def test_messages_of_a_batch_are_pending_one_by_one(reopen, make_entry):
     assert subscription.cursor.ack_set(position) == [0b110]
 
 
+@pytest.mark.parametrize("opened_again", [False, True])
+async def test_of_a_batch_that_somebody_acknowledges_only_what_was_pending_comes_again(
+    reopen, make_entry, opened_again
+):
+    bench = await reopen()
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish(make_entry("batch", batch=3), counts=[3])
+    await until_idle()
+    (position,) = end.positions()
+    await subscription.acknowledge_in_transaction(consumer, ONE, [], [(position, [0b110], 3)])
+    await subscription.acknowledge_in_transaction(consumer, TWO, [], [(position, [0b101], 3)])
+    if opened_again:
+        bench = await reopen()
+        _, subscription, consumer = await bench.consumer(SHARED)
+    subscription.acknowledge(consumer, [position])
+    await bench.topic.leave(subscription, consumer)
+    other, _, _ = await bench.consumer(SHARED)
+    await until_idle()
+    assert other.sent == []
+    await subscription.end_transaction(ONE, commit=False)
+    await until_idle()
+    assert other.sent[-1][3:] == ("batch", 0, [0b001])
+    await subscription.end_transaction(TWO, commit=True)
+    assert subscription.cursor.ack_set(position) == [0b001]
+
+
 @pytest.mark.parametrize("commit", [True, False])
 async def test_a_crash_forgets_no_acknowledgement_that_was_answered(reopen, bench, commit):
     end, subscription, consumer = await bench.consumer(SHARED)

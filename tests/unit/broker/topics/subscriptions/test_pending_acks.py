@@ -156,3 +156,26 @@ def test_two_ack_sets_overlap_where_both_acknowledge_a_message(size, data):
     assert overlap(words_of(one), words_of(other), size) == bool(one & other)
     left = both(words_of(one), words_of(other))
     assert any(left) == (one | other != set(range(size)))
+
+
+@pytest.mark.parametrize(
+    ("words", "size", "left"),
+    [
+        ([0b110], 3, [0b001]),
+        ([-2], 64, [1]),
+        ([0], 64, [-1]),
+        ([-1], 65, [0, 1]),  # Words that are 0 at the end are not sent.
+        ([-1, 0b10], 66, [0, 0b01]),
+        ([0b110], 0, None),
+    ],
+)
+def test_of_an_entry_in_part_pending_that_much_is_left(words, size, left):
+    pending = PendingAcks("who", Cursor())
+    pending.add(ONE, {}, [(at(2), words, size)])
+    pending.restore(ONE, TransactionAcks.of_record(pending.end(ONE).record()))
+    assert pending.in_part(0, [1, 2, 3]) == {2: left}
+
+
+def test_a_record_without_sizes_is_read():
+    record = {"entries": [], "parts": [[[0, 2], [0b110]]], "upto": None, "words": None}
+    assert TransactionAcks.of_record(record).sizes == {at(2): 0}
