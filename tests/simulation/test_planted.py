@@ -21,7 +21,7 @@ KNOWN = {
     "lost_fence": 46,
     "offload_deletes_too_early": 43,
     "receipt_of_a_dropped_run": 29,
-    "trimmed_by_a_stale_list": 8,
+    "trimmed_by_a_stale_list": 48,
     "trimmed_by_the_fastest_cursor": 8,
 }
 
