@@ -32,16 +32,17 @@ class Held(DataSource):
         return READ_SCHEMA
 
     def reader(self, schema: StructType) -> "HeldReader":
-        return HeldReader(schema, self.options["path"], int(self.options["times"]))
+        return HeldReader(schema, self.options["path"], int(self.options["rows"]))
 
 
 class HeldReader(DataSourceReader):
     """Reads nothing: its columns other than ``value`` are null."""
 
-    def __init__(self, schema: StructType, path: str, times: int) -> None:
+    def __init__(self, schema: StructType, path: str, rows: int) -> None:
+        """``rows``: of each task."""
         self._schema = schema
         self._path = path
-        self._times = times
+        self._rows = rows
 
     def partitions(self) -> list[InputPartition]:
         return [InputPartition(number) for number in range(TASKS)]
@@ -57,8 +58,8 @@ class HeldReader(DataSourceReader):
             for each in schema
         ]
         batch = pa.RecordBatch.from_arrays(columns, schema=schema)
-        for _ in range(self._times):
-            yield batch
+        for start in range(0, self._rows, len(batch)):
+            yield batch.slice(0, self._rows - start)
 
 
 class Bound(Ours):
@@ -83,5 +84,4 @@ class Bound(Ours):
         path = f"{self._folder.name}/{topic}"
         with pa.ipc.new_stream(path, made.schema) as stream:
             stream.write_table(made)
-        times = str(shape.count // TASKS // BATCH_ROWS)
-        self._options[topic] = {"path": path, "times": times}
+        self._options[topic] = {"path": path, "rows": str(shape.count // TASKS)}

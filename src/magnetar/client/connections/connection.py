@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 READ_SIZE: Final = 256 * 1024  # Bytes per read; frames that do not fit get a buffer of their own.
 CLOSE_TIMEOUT_S: Final = 1.0
-_EPOCHS_SINCE: Final = 20  # Of the protocol: Apache Pulsar 2.10 has them, and spoke 19.
+_EPOCHS_SINCE: Final = 20  # Newer than Apache Pulsar 2.10, which brought consumer epochs.
 JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper than many pieces.
 
 
@@ -196,8 +196,8 @@ class Connection(asyncio.BufferedProtocol):
         return self._handshake.supports_topic_watchers
 
     @property
-    def marks_redeliveries(self) -> bool:
-        """Whether messages say behind which redelivery of an ordered subscription they come."""
+    def sends_consumer_epochs(self) -> bool:
+        """Whether messages carry the epoch of a consumer that has asked for a redelivery."""
         return self._handshake.protocol_version >= _EPOCHS_SINCE
 
     @property

@@ -70,7 +70,7 @@ class IncomingMessages:
         self.asked = False
         self.receiving = False
         self.epoch = 0
-        self._marked = False  # The broker marks what it sends after a redelivery.
+        self._gets_epochs = False  # With all that the broker sends after a redelivery.
         self._compacted = config.read_compacted
         self.interceptors = None
         topic = subscribing.topic
@@ -198,10 +198,10 @@ class IncomingMessages:
             self._arrived()
 
     def _is_older(self, message: CommandMessage) -> bool:
-        """Whether it was sent before the last redelivery; the first one has no mark before it."""
+        """Whether it was sent before the last redelivery; before the first it has no epoch."""
         if message.HasField("consumer_epoch"):
             return message.consumer_epoch < self.epoch
-        return self._marked
+        return self._gets_epochs
 
     def look_again(self) -> None:
         """Entries that could not be opened may be ready now."""
@@ -248,8 +248,8 @@ class IncomingMessages:
     def attached(self, connection: Connection) -> None:
         """Receive what a new subscription brings, over this connection."""
         self.connection = connection
-        # Of compacted messages it is not known of every broker.
-        self._marked = connection.marks_redeliveries and not self._compacted
+        # Not every broker is known to send them with compacted messages.
+        self._gets_epochs = connection.sends_consumer_epochs and not self._compacted
         self.receiving = True
         self._queue.restart()
         self._ask_anew()

@@ -87,8 +87,10 @@ class ManagedLedgerFactory(LogContext):
 
     def begin(self, name: str, options: LedgerOptions) -> asyncio.Task[LedgerWriter]:
         """Begin a ledger for the log ``name``, to be given to ``open``, or to ``abandon``."""
-        options = replace(options, metadata=ledger_metadata(name))
-        return self.tasks.start(f"begin {name}", self.ledgers.create(options))
+        return self.tasks.start(f"begin {name}", self._create(name, options))
+
+    async def _create(self, name: str, options: LedgerOptions) -> LedgerWriter:
+        return await self.ledgers.create(replace(options, metadata=ledger_metadata(name)))
 
     def abandon(self, begun: asyncio.Future[LedgerWriter]) -> None:
         """Delete a ledger that was begun for a log, and is not in its list."""
@@ -121,9 +123,8 @@ class ManagedLedgerFactory(LogContext):
         settings = settings or self.settings
         found, hurry = found or await self.find(name), begun is not None
         if found.record is None and begun is None:
-            options = replace(settings.ledger_options, metadata=ledger_metadata(name))
-            begun = asyncio.get_running_loop().create_future()
-            begun.set_result(await self.ledgers.create(options))  # Nothing else is to be done yet.
+            begun = asyncio.get_running_loop().create_future()  # Nothing is to be done meanwhile.
+            begun.set_result(await self._create(name, settings.ledger_options))
         counts, cache = counts or LogCounts(), cache or self.cache
 
         async def attempt(found: FoundLog) -> ManagedLedger:

@@ -22,8 +22,8 @@ from magnetar.wire.frames import FrameDecoder
 class Desk:
     """Stands in for the connection: keeps what is written, as commands."""
 
-    def __init__(self, *, start=None, marks=True, **options):
-        self.marks_redeliveries = marks
+    def __init__(self, *, start=None, epochs=True, **options):
+        self.sends_consumer_epochs = epochs
         self.commands, self.arrived, self.asked = [], 0, []
         config, clock = ConsumerConfig(ack_group_time_s=60.0, **options), LoopClock()
         reads_only = start is not None
@@ -119,16 +119,14 @@ async def test_from_before_a_redelivery_nothing_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("marks", "compacted", "taken"), [(True, False, [0]), (False, False, [1]), (True, True, [1])]
+    ("epochs", "compacted", "taken"),
+    [(True, False, [0]), (False, False, [1, 0]), (True, True, [1, 0])],
 )
-async def test_what_a_broker_does_not_mark_came_before_the_first_redelivery(
-    marks, compacted, taken
-):
-    desk = Desk(marks=marks, read_compacted=compacted, type=SubscriptionType.EXCLUSIVE)
+async def test_what_has_no_epoch_came_before_the_first_redelivery(epochs, compacted, taken):
+    desk = Desk(epochs=epochs, read_compacted=compacted, type=SubscriptionType.EXCLUSIVE)
     desk.incoming.epoch = 1
     desk.deliver(1)
-    if marks and not compacted:
-        desk.deliver(0, epoch=1)
+    desk.deliver(0, epoch=1)
     assert desk.taken() == taken
 
 

@@ -58,8 +58,9 @@ class TransactionAcks:
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "TransactionAcks":
         found = cls()
-        parts = [(Position(*at), words, *size) for at, words, *size in record["parts"]]
-        found.add(dict(record["entries"]), [(*each, 0)[:3] for each in parts])
+        parts = record["parts"]  # Those of before have no sizes.
+        sized = [(Position(*at), words, size[0] if size else 0) for at, words, *size in parts]
+        found.add(dict(record["entries"]), sized)
         if record["upto"] is not None:
             found.upto, found.upto_words = Position(*record["upto"]), record["words"]
         return found
