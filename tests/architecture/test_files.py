@@ -98,7 +98,6 @@ TESTED_ELSEWHERE = {
     "broker/dispatch/strategy.py": "a contract; the tests of single, shared and key_shared",
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/subscriptions/dispatch.py": "a contract; dispatch_loop.py satisfies it",
-    "rest/listener.py": "a socket and its port; tests of rest/server.py, as broker/addresses.py",
     "broker/topics/client_connection.py": "a contract; broker/session.py satisfies it",
     "compat/async_sends.py": "tests/client/test_compat.py, with a broker, as the next ones",
     "compat/asyncio/client.py": "tests/client/test_compat_asyncio.py, as the next ones",

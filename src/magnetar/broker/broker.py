@@ -10,6 +10,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
 from magnetar.model.counts import ConnectionCounts
 from magnetar.model.histogram import Histogram
+from magnetar.rest.listener import accept_no_more
 from magnetar.tasks import Tasks
 
 from .addresses import BACKLOG, Listeners, port_of
@@ -132,6 +133,7 @@ class Broker:
         """
         timeout_s = self._config.server.shutdown_timeout_ms / 1000
         await self._in_time(self.leave, timeout_s, "bundles")
+        await accept_no_more(self._listeners)
         for server in self._servers:
             server.close()
         await self._in_time(self.registry.close, timeout_s, "topics")

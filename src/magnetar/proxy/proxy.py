@@ -24,7 +24,7 @@ from magnetar.client.service_url import ServiceUrl
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue
 from magnetar.extras import check_cluster
-from magnetar.rest.listener import Listener
+from magnetar.rest.listener import Listener, accept_no_more
 from magnetar.rest.router import Router
 from magnetar.rest.server import AdminServer
 from magnetar.storage.codec.pulsar_codec import PulsarCodec
@@ -229,6 +229,7 @@ async def _serve(
             ssl_handshake_timeout=None if each.tls is None else HANDSHAKE_TIMEOUT_S,
         )
         stack.callback(server.close)
+        stack.push_async_callback(accept_no_more, [each])
 
 
 async def _serve_web(

@@ -21,7 +21,7 @@ from magnetar.model.broker_address import LOOPBACK_NAMES
 from magnetar.rest import errors
 from magnetar.rest.errors import Rejection
 from magnetar.rest.exchange import BODY_BYTES_MAX, Reply, Request, Stream, Tracer
-from magnetar.rest.listener import Listener
+from magnetar.rest.listener import Listener, accept_no_more
 from magnetar.rest.router import Router
 from magnetar.tasks import Tasks
 
@@ -99,12 +99,13 @@ class AdminServer:
     """The listening API."""
 
     def __init__(
-        self, runner: web.ServerRunner, answers: "_Answers", port: int, tasks: Tasks
+        self, runner: web.ServerRunner, answers: "_Answers", at: Sequence[Listener], tasks: Tasks
     ) -> None:
         self._runner = runner
         self._answers = answers
+        self._listeners = at
         self._tasks = tasks
-        self.port = port
+        self.port = at[0].port
 
     @classmethod
     async def start(
@@ -141,10 +142,11 @@ class AdminServer:
         await runner.setup()
         for each in listeners:
             await web.SockSite(runner, each.socket, ssl_context=each.tls).start()
-        return cls(runner, answers, listeners[0].port, tasks)
+        return cls(runner, answers, listeners, tasks)
 
     async def close(self) -> None:
         """Take no more requests, end streams, and wait a moment for other running ones."""
+        await accept_no_more(self._listeners)
         self._answers.end_streams()
         await self._runner.cleanup()
         await self._tasks.close()
