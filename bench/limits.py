@@ -84,6 +84,11 @@ def synced_writes(folder: Path, seconds: float) -> Sync:
     return Sync(p50_ms=cuts[49] * 1e3, p99_ms=cuts[98] * 1e3)
 
 
+def longest_sync_s(folder: Path, seconds: float) -> float:
+    """The longest of such writes in that time."""
+    return max(_synced_writes(folder, 4096, seconds))
+
+
 @contextlib.contextmanager
 def _partner() -> Iterator[socket.socket]:
     process = subprocess.Popen([sys.executable, "-c", _PARTNER], stdout=subprocess.PIPE, text=True)
