@@ -16,6 +16,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from magnetar.broker.admin import (
     cluster_metrics,
+    encoded_families,
     managed_ledger_metrics,
     transaction_metrics,
 )
@@ -50,7 +51,6 @@ _SUMMED: Final = (
     "storage_read_rate",
 )
 """Metrics of topics that are told of all topics together, too."""
-END: Final = b"# EOF\n"  # Of what is told as OpenMetrics.
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,18 +380,9 @@ class BrokerMetrics:
         yield version
 
 
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """A family, as a collector of the library."""
-
-    family: Metric
-
-    def collect(self) -> Iterator[Metric]:
-        yield self.family
-
-
 def encoded(admin: MetricServices, seen: Seen, accept: str) -> tuple[Iterator[bytes], str]:
     """All families in the format that a client accepts, one by one, and its content type."""
     encode, content_type = choose_encoder(accept)
     families = chain.from_iterable(BrokerMetrics(admin, seen).parts())
-    return (encode(_Alone(each)).removesuffix(END) for each in families), content_type
+    known = admin.scrapes.families.setdefault(content_type, {})
+    return encoded_families.encoded(families, known, encode), content_type

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from magnetar.late_dataclass import dataclass
 
+END: Final = b"# EOF\n"
+"""Ends what is told as OpenMetrics."""
 ROWS_PER_PIECE: Final = 500
 """So many lines are made at once."""
 

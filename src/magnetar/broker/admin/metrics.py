@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from magnetar.broker.admin.exposition import MetricTable, labels_of, lines
+from magnetar.broker.admin.exposition import END, MetricTable, labels_of, lines
 from magnetar.broker.admin.overview import PAUSE_S
 from magnetar.broker.admin.rates import (
     NO_RATES,
@@ -51,7 +51,7 @@ async def answer(admin: MetricServices, accept: str) -> tuple[AsyncIterator[byte
     module = await imported(_BROKER_METRICS)
     seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes), scrape.evictions)
     head, content_type = module.encoded(admin, seen, accept)
-    end = module.END if "openmetrics" in content_type else b""
+    end = END if "openmetrics" in content_type else b""
     return scrape.pieces(head, end), content_type
 
 

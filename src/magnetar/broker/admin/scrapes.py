@@ -5,10 +5,13 @@ An answer is dear where there are many topics. Whoever asks while one is being m
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from magnetar.model.position import Position
 from magnetar.tasks import Tasks
+
+if TYPE_CHECKING:
+    from magnetar.broker.admin.encoded_families import Known
 
 Make: TypeAlias = Callable[[], Awaitable[tuple[AsyncIterator[bytes], str]]]
 """Begins an answer: brings its pieces and its content type."""
@@ -77,6 +80,7 @@ class Scrapes:
     def __init__(self) -> None:
         # By topic and subscription: its mark, and when the first message behind that was published.
         self.oldest: dict[tuple[str, str], tuple[Position, int]] = {}
+        self.families: dict[str, Known] = {}  # What was told of the broker, by content type.
         self._tasks = Tasks("metrics")
         # By whether it is OpenMetrics, and of this process alone.
         self._answers: dict[tuple[bool, bool], SharedAnswer] = {}
