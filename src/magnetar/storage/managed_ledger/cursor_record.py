@@ -9,6 +9,7 @@ from magnetar.model.position import EARLIEST
 from magnetar.storage.codec.cursor import CursorState
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.managed_ledger.own_write import put_or_find
 from magnetar.storage.managed_ledger.position_ledger import PositionLedger
 from magnetar.storage.metadata.store import ABSENT
 
@@ -135,8 +136,8 @@ class CursorRecord:
             await self._ledger.delete_former()
 
     async def _put_record(self, state: CursorState) -> None:
-        self._version = await self._context.metadata.put(
-            self._path, self._encoded(state), expected_version=self._version
+        self._version = await put_or_find(
+            self._context.metadata, self._path, self._encoded(state), expected_version=self._version
         )
 
     def _encoded(self, state: CursorState) -> bytes:

@@ -5,6 +5,7 @@ The loop runs only while something has changed, so an idle broker has no timer h
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from magnetar.clock import Clock
@@ -48,11 +49,12 @@ class CursorSaver:
         self._to_save: dict[Saveable, None] = {}  # In the order of the changes.
         self._to_trim: dict[Trimmer, None] = {}
         self._running: asyncio.Task[None] | None = None
+        self._trimming: asyncio.Task[None] | None = None  # Saves do not wait for it.
 
     @property
     def idle(self) -> bool:
         """Whether nothing waits to be saved or trimmed."""
-        return self._running is None
+        return self._running is None and self._trimming is None
 
     def save_soon(self, cursor: Saveable) -> None:
         """Save ``cursor``, then trim its log."""
@@ -74,13 +76,13 @@ class CursorSaver:
             while self._to_save or self._to_trim:
                 await self.clock.sleep(self._interval_s)
                 cursors, self._to_save = list(self._to_save), {}
-                trimmers, self._to_trim = self._to_trim, {}
                 for start in range(0, len(cursors), SAVES_AT_ONCE_MAX):
                     together = cursors[start : start + SAVES_AT_ONCE_MAX]
                     await asyncio.gather(*map(self._save, together))
-                trimmers.update(dict.fromkeys(cursor.trimmer for cursor in cursors))
-                for trimmer in trimmers:
-                    await self._trim(trimmer)
+                self._to_trim.update(dict.fromkeys(cursor.trimmer for cursor in cursors))
+                if self._to_trim and self._trimming is None:
+                    trimmers, self._to_trim = self._to_trim, {}
+                    self._trimming = self._tasks.spawn("trim", self._trim_all(trimmers))
         finally:
             self._running = None
 
@@ -92,6 +94,13 @@ class CursorSaver:
         except MagnetarError as error:
             log.warning("cursor.save_failed cursor=%s error=%s", cursor.name, error)
             self._to_save[cursor] = None
+
+    async def _trim_all(self, trimmers: Iterable[Trimmer]) -> None:
+        try:
+            for trimmer in trimmers:
+                await self._trim(trimmer)
+        finally:
+            self._trimming = None
 
     async def _trim(self, trimmer: Trimmer) -> None:
         try:

@@ -16,6 +16,7 @@ from magnetar.late_dataclass import dataclass
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerWriter
 from magnetar.storage.managed_ledger.context import LogContext
 from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.managed_ledger.own_write import put_or_find
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import ABSENT, Record
 
@@ -212,20 +213,13 @@ class LedgerList:
         edit(self.layout)
 
     async def _put(self, draft: Layout) -> int:
-        """Replace the record. Raises VersionMismatch where another broker did.
-
-        A store whose connection was lost may have written, and then finds another version. Just
-        what was to be written, with an open ledger, is ours: who takes a log over seals that.
-        """
+        """Replace the record. Raises VersionMismatch where another broker did."""
         metadata, version = self.context.metadata, self.version
         value = self.context.codec.encode_ledger_list(draft.record())
-        try:
+        if draft.open_id is None:  # Another broker might have written just that.
             return await metadata.put(self._path, value, expected_version=version)
-        except VersionMismatch:
-            found = None if draft.open_id is None else await metadata.get(self._path)
-            if found is None or (found.version, found.value) != (version + 1, value):
-                raise
-            return found.version
+        # Not with an open ledger: who takes a log over seals that.
+        return await put_or_find(metadata, self._path, value, expected_version=version)
 
     def _give_up(self, ownership: LogOwnership, reason: str) -> None:
         if self.owned:

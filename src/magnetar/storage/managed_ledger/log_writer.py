@@ -302,6 +302,10 @@ class LogWriter:
                 raise
             self._open(writer)
             self.reader.counts.note_switch(self.context.clock.now() - started)
+        except MagnetarError as error:
+            if former is not None:
+                self._not_ended(error)
+            raise
         finally:
             self._changing = None
             if self.state is WriterState.CREATING:
@@ -324,11 +328,19 @@ class LogWriter:
                     lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
                 )
                 await self.ledger_list.delete_removed()  # An empty ledger is removed.
+        except MagnetarError as error:
+            self._not_ended(error)
+            raise
         finally:
             self._current = None
             self._changing = None
             if self.state is WriterState.SEALING:
                 self._to(WriterState.IDLE)
+
+    def _not_ended(self, error: MagnetarError) -> None:
+        """Fence the log, unless it is being closed: the list has a ledger that takes no more."""
+        if not self.closed and self.ledger_list.layout.open_id is not None:
+            self.ledger_list.fence(f"its ledger could not be ended ({error})")
 
     def _to(self, state: WriterState) -> None:
         assert state in TRANSITIONS[self.state], f"{self.state.name} does not lead to {state.name}"

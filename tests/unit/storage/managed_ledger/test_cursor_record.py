@@ -132,3 +132,17 @@ async def test_holes_of_an_open_log_come_back(logs):
     await ledger.close()
     cursor = (await logs.open()).cursors["s"]
     assert (cursor.backlog, cursor.acked_ranges) == (500, 500)
+
+
+async def test_a_save_whose_answer_was_lost_with_a_connection_is_ours(logs):
+    """As a store does that wrote before it lost its connection, and then finds what it wrote."""
+    opened, _ = await open_list(logs)
+    store = CursorStore(NAME, logs.factory(), opened)
+    record = await store.create("s", state(0, []))
+    value = logs.codec.encode_cursor(state(1, []), name="s")
+    version = await logs.metadata.put(CURSOR, value)
+    puts = logs.metadata.paths_put.count(CURSOR)
+    await record.save(lambda: state(1, []))
+    assert logs.metadata.paths_put.count(CURSOR) == puts + 1, "it is not written once more"
+    await record.save(lambda: state(2, []))
+    assert (await logs.metadata.get(CURSOR)).version == version + 1

@@ -133,3 +133,19 @@ async def test_a_trim_that_failed_stops_nobody(logs, saver, trimmer, caplog):
         await logs.clock.advance(1)
     assert other.trims.passed == 2
     assert "disk full" in caplog.text
+
+
+async def test_what_changes_during_a_long_trim_is_saved(logs, saver, trimmer):
+    """Ledgers are deleted from stores that may take long."""
+    cursor = Saved(trimmer)
+    trimmer.trims.close()
+    saver.save_soon(cursor)
+    await logs.clock.advance(1)
+    saver.save_soon(cursor)
+    await logs.clock.advance(1)
+    assert (cursor.flushes.passed, trimmer.trims.passed) == (2, 0)
+    trimmer.trims.open()
+    await until_idle()
+    await logs.clock.advance(1)
+    assert trimmer.trims.passed == 2, "what was saved meanwhile is trimmed as well"
+    assert saver.idle

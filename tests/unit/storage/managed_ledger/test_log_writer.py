@@ -6,7 +6,7 @@ from unit.storage.managed_ledger.logs import NAME, append, entries
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.counts import LATENCIES_MS
-from magnetar.model.position import EARLIEST
+from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerOptions
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.log_writer import TRANSITIONS, WriterState
@@ -207,3 +207,17 @@ async def test_a_log_that_is_closed_begins_nothing(ledger):
     ledger.begin_soon()
     await until_idle()
     assert not ledger.takes_more
+
+
+async def test_a_ledger_that_cannot_be_ended_fences_its_log(logs, ledger):
+    """It takes nothing any more, and is still the open one in the list."""
+    await append(ledger, entries(1))
+    logs.clock.move(logs.settings.ledger_age_max_s)
+    logs.ledgers.closes.failures = [WriteFailed("disk full")]
+    with pytest.raises(WriteFailed):
+        await ledger.roll_over_if_due()
+    assert ledger.fenced
+    with pytest.raises(Fenced, match="could not be ended"):
+        await append(ledger, entries(1))
+    again = await logs.open()
+    assert again.last_position == Position(0, 0), "nothing is lost"
