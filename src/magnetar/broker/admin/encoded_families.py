@@ -12,8 +12,8 @@ from prometheus_client.samples import Sample
 
 from magnetar.broker.admin.exposition import END
 
-SAMPLES_KEPT_MAX: Final = 100
-"""Larger families, such as those with a sample for each namespace, are not kept."""
+SMALL: Final = 100
+"""Families with more samples, such as those that have one for each namespace, are not kept."""
 
 Encode = Callable[[Collector], bytes]
 Known = dict[str, tuple[Sequence[Sample], bytes]]
@@ -36,6 +36,6 @@ def encoded(families: Iterable[Metric], known: Known, encode: Encode) -> Iterato
         samples, text = known.get(family.name, ((), b""))
         if samples != family.samples:
             text = encode(_Alone(family)).removesuffix(END)
-            if len(family.samples) <= SAMPLES_KEPT_MAX:
+            if len(family.samples) <= SMALL:
                 known[family.name] = family.samples, text
         yield text

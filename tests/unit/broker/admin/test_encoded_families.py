@@ -3,7 +3,7 @@
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import generate_latest
 
-from magnetar.broker.admin.encoded_families import SAMPLES_KEPT_MAX, encoded
+from magnetar.broker.admin.encoded_families import SMALL, encoded
 
 
 class Encoder:
@@ -48,6 +48,6 @@ def test_a_family_without_samples_is_told_of():
 def test_a_large_family_is_not_kept():
     known, encode = {}, Encoder()
     for _ in range(2):
-        list(encoded([gauge("a", *range(SAMPLES_KEPT_MAX + 1))], known, encode))
+        list(encoded([gauge("a", *range(SMALL + 1))], known, encode))
     assert encode.count == 2
     assert not known
