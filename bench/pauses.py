@@ -8,6 +8,7 @@ beside how late the generator itself was, what the broker counted meanwhile (its
 collections and syncs), and the longest of small synced writes to the same disk, before and after.
 """
 
+import gc
 import tempfile
 import time
 import urllib.request
@@ -29,6 +30,7 @@ from .open_loop import DIGITS, HIGHEST_US, Arrivals, OpenLoop
 from .table import table
 
 WARM_UP_S = 5
+STEPS = 100  # Of a second.
 DISK_S = 20.0
 SHARES = (50, 99, 99.9, 99.99)
 SEEN = {
@@ -39,7 +41,7 @@ SEEN = {
 
 
 class Steady(OpenLoop):
-    """A load of which nothing is kept but how late it was, by second."""
+    """A load of which nothing is kept but how late it was."""
 
     def __init__(self, broker: Broker, case: Case) -> None:
         super().__init__(broker, case)
@@ -61,13 +63,14 @@ class Steady(OpenLoop):
         self._started = time.perf_counter() + 0.01
 
     def second(self, *, noted: bool) -> None:
-        """Send for a second, and note what came."""
-        self._count += self._case.rate
-        self._send_until(self._started, self._count)
-        arrivals = (self._sends, self._receipts, self._deliveries)
-        for what, its in zip(self.late, arrivals, strict=True):
-            self._note(what, its, noted=noted)
-            del its[:-1]
+        """Send for a second, and note what came, a little at a time: it holds up the sends."""
+        for _ in range(STEPS):
+            self._count += self._case.rate // STEPS
+            self._send_until(self._started, self._count)
+            arrivals = (self._sends, self._receipts, self._deliveries)
+            for what, its in zip(self.late, arrivals, strict=True):
+                self._note(what, its, noted=noted)
+                del its[:-1]
 
     def _note(self, what: str, arrivals: Arrivals, *, noted: bool) -> None:
         """All that came together was as late as the first of it."""
@@ -119,6 +122,7 @@ def main(*, minutes: float, rate: int, size: int, durability: str) -> None:
         with Magnetar(folder, durability) as broker:
             load = Steady(broker, case)
             load.begin()
+            gc.disable()  # The generator's own collections would be told as pauses.
             for _ in range(WARM_UP_S):
                 load.second(noted=False)
             before = counts(broker.web_url)
@@ -126,6 +130,7 @@ def main(*, minutes: float, rate: int, size: int, durability: str) -> None:
                 load.second(noted=True)
             after = counts(broker.web_url)
             memory_mb = broker.memory_mb()
+            gc.enable()
             load.close()
         disk.append(longest_sync_s(folder, DISK_S))
     click.echo(
