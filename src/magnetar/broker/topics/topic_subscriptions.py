@@ -273,7 +273,7 @@ class TopicSubscriptions:
                 self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
 
     async def _drop_if_left(self, subscription: Subscription) -> None:
-        if not subscription.durable and not subscription.consumers:
+        if not subscription.durable and not subscription.consumers and not subscription.seeking:
             await self.drop(subscription)
 
     async def _drop_if_abandoned(self, subscription: Subscription) -> None:

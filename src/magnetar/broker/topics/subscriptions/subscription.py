@@ -58,6 +58,11 @@ class Subscription(ABC):
         self._closed = False
 
     @property
+    def seeking(self) -> bool:
+        """Whether a seek is under way, for which its consumers were let go."""
+        return self._fenced
+
+    @property
     @abstractmethod
     def durable(self) -> bool:
         """Whether it stays when its last consumer leaves."""
