@@ -60,6 +60,8 @@ class OpenLoop:
         self._subscriber = (
             Subscriber(broker.address, self.topics[0], "load") if case.consumers else None
         )
+        self._started = 0.0
+        self._count = 0  # Sends so far.
         self._sends: Arrivals = []
         self._receipts: Arrivals = []
         self._deliveries: Arrivals = []
@@ -68,15 +70,12 @@ class OpenLoop:
         """Warm up at the same rate, measure, and wait for what is late."""
         case = self._case
         _short_timer_slack()
-        self._publisher.go()
-        if self._subscriber:
-            self._subscriber.go()
-        started = time.perf_counter() + 0.01
-        first = int(case.rate * case.warm_up_s)
-        count = first + int(case.rate * case.seconds)
-        self._send_until(started, first)
+        self.begin()
+        self._go_on(case.warm_up_s)
+        started, first = self._started, self._count
         cpu_s, own_s, at = self._broker.cpu_s(), time.process_time(), time.perf_counter()
-        self._send_until(started, count)
+        self._go_on(case.seconds)
+        count = self._count
         seconds = time.perf_counter() - at
         cpu_s, own_s = self._broker.cpu_s() - cpu_s, time.process_time() - own_s
         memory_mb = self._broker.memory_mb()
@@ -97,15 +96,23 @@ class OpenLoop:
             memory_mb=memory_mb,
         )
 
+    def begin(self) -> None:
+        """Let the time run from which each send is counted."""
+        self._publisher.go()
+        if self._subscriber:
+            self._subscriber.go()
+        self._started = time.perf_counter() + 0.01
+
     def close(self) -> None:
         self._publisher.close()
         if self._subscriber:
             self._subscriber.close()
         self._broker.delete_topics(self.topics)
 
-    def _send_until(self, started: float, count: int) -> None:
-        """Send what is due, read what has come, sleep until the next is due."""
-        rate, now = self._case.rate, time.perf_counter
+    def _go_on(self, seconds: float) -> None:
+        """For so long: send what is due, read what has come, sleep until the next is due."""
+        rate, now, started = self._case.rate, time.perf_counter, self._started
+        self._count = count = self._count + int(rate * seconds)
         sent = self._sends[-1][1] if self._sends else 0
         while sent < count:
             at = now()

@@ -26,7 +26,7 @@ import click
 from magnetar import Client
 
 from .alternating import Slice, order, quantile_s, ratio
-from .broker import Broker, Magnetar
+from .broker import Magnetar
 from .cases import KIB, Case
 from .open_loop import OpenLoop
 from .table import table
@@ -54,17 +54,11 @@ class Turn:
 class Turns(OpenLoop):
     """An open loop that goes on while somebody looks and nobody does, in turn."""
 
-    def __init__(self, broker: Broker, case: Case) -> None:
-        super().__init__(broker, case)
-        self._started = 0.0
-        self._count = 0  # Sends so far.
-
     def take(
         self, sides: list[int], seconds: float, looking: "subprocess.Popen[str]"
     ) -> list[Turn]:
         """Send without a pause; ``looking`` is told when to look, for sides that are not 0."""
-        self._publisher.go()
-        self._started = time.perf_counter() + 0.01
+        self.begin()
         self._go_on(WARM_UP_S)
         turns = []
         for side in sides:
@@ -77,10 +71,6 @@ class Turns(OpenLoop):
         self._tell(looking, "off")
         self._wait_for(self._count)
         return turns
-
-    def _go_on(self, seconds: float) -> None:
-        self._count += int(seconds * self._case.rate)
-        self._send_until(self._started, self._count)
 
     def _tell(self, looking: "subprocess.Popen[str]", what: str) -> None:
         """Send on until the looker does what it is told."""

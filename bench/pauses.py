@@ -10,7 +10,6 @@ collections and syncs), and the longest of small synced writes to the same disk,
 
 import gc
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
@@ -53,20 +52,11 @@ class Steady(OpenLoop):
             for what in ("generator", "receipts", "deliveries")
         }
         self._counted = dict.fromkeys(self.late, 0)
-        self._started = 0.0
-        self._count = 0
-
-    def begin(self) -> None:
-        self._publisher.go()
-        if self._subscriber:
-            self._subscriber.go()
-        self._started = time.perf_counter() + 0.01
 
     def second(self, *, noted: bool) -> None:
         """Send for a second, and note what came, a little at a time: it holds up the sends."""
         for _ in range(STEPS):
-            self._count += self._case.rate // STEPS
-            self._send_until(self._started, self._count)
+            self._go_on(1 / STEPS)
             arrivals = (self._sends, self._receipts, self._deliveries)
             for what, its in zip(self.late, arrivals, strict=True):
                 self._note(what, its, noted=noted)

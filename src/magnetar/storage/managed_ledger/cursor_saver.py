@@ -1,6 +1,7 @@
-"""Saves cursors that changed, and trims the logs whose cursors moved: one loop for a whole broker.
+"""Saves cursors that changed, and trims the logs whose cursors moved, for a whole broker.
 
-The loop runs only while something has changed, so an idle broker has no timer here.
+One loop saves; what is to be trimmed then has a task of its own, since a store may take long to
+delete ledgers. Both run only while something has changed, so an idle broker has no timer here.
 """
 
 import asyncio

@@ -216,9 +216,8 @@ class LedgerList:
         """Replace the record. Raises VersionMismatch where another broker did."""
         metadata, version = self.context.metadata, self.version
         value = self.context.codec.encode_ledger_list(draft.record())
-        if draft.open_id is None:  # Another broker might have written just that.
+        if draft.open_id is None:  # Who takes the log over may write just the same.
             return await metadata.put(self._path, value, expected_version=version)
-        # Not with an open ledger: who takes a log over seals that.
         return await put_or_find(metadata, self._path, value, expected_version=version)
 
     def _give_up(self, ownership: LogOwnership, reason: str) -> None:

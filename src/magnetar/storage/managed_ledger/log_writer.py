@@ -303,8 +303,7 @@ class LogWriter:
             self._open(writer)
             self.reader.counts.note_switch(self.context.clock.now() - started)
         except MagnetarError as error:
-            if former is not None:
-                self._not_ended(error)
+            self._not_ended(error)
             raise
         finally:
             self._changing = None
@@ -338,7 +337,10 @@ class LogWriter:
                 self._to(WriterState.IDLE)
 
     def _not_ended(self, error: MagnetarError) -> None:
-        """Fence the log, unless it is being closed: the list has a ledger that takes no more."""
+        """Fence the log, if the list still has an open ledger: that takes no more.
+
+        Not while the log is closed: whoever opens it ends that ledger.
+        """
         if not self.closed and self.ledger_list.layout.open_id is not None:
             self.ledger_list.fence(f"its ledger could not be ended ({error})")
 

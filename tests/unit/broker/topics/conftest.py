@@ -18,18 +18,38 @@ from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.policies import ROWS
-from magnetar.model.position import Position
+from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.codec.json_codec import JsonCodec
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.managed_ledger_factory import ManagedLedgerFactory
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.record_log import open_record_log
 from magnetar.tasks import Tasks
+
+
+class HeldSearch:
+    """In the place of ``ManagedLedger.first_where``: finds the first entry, once it may."""
+
+    def __init__(self):
+        self.arrived, self.release = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, *_):
+        self.arrived.set()
+        await self.release.wait()
+        return EARLIEST
+
+
+@pytest.fixture
+def held_search(monkeypatch):
+    search = HeldSearch()
+    monkeypatch.setattr(ManagedLedger, "first_where", search)
+    return search
 
 
 class ClientEnd:

@@ -114,23 +114,15 @@ async def test_a_readers_subscription_does_not_outlive_a_seek_that_failed(open_b
     assert "r" not in bench.topic.ledger.cursors
 
 
-async def test_a_reader_that_comes_again_during_its_seek_does_not_end_it(bench, monkeypatch):
+async def test_a_reader_that_comes_again_during_its_seek_does_not_end_it(bench, held_search):
     """It is refused, and comes once more: the official client does so as soon as it was let go."""
     _, subscription, _ = await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
     await bench.publish("a", "b")
-    arrived, release = asyncio.Event(), asyncio.Event()
-
-    async def slow(*_):
-        arrived.set()
-        await release.wait()
-        return EARLIEST
-
-    monkeypatch.setattr(ManagedLedger, "first_where", slow)
     seeking = asyncio.ensure_future(bench.topic.seek_to_time(subscription, 0))
-    await arrived.wait()
+    await held_search.arrived.wait()
     with pytest.raises(Fenced, match="a seek or deletion is under way"):
         await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
-    release.set()
+    held_search.release.set()
     await seeking
     end, again, _ = await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
     assert again is subscription

@@ -371,18 +371,18 @@ class PersistentSubscription(Subscription):
         await self._moved(lambda: self.cursor.unacknowledge(positions))
 
     async def _moved(self, move: Callable[[], Awaitable[None]]) -> None:
-        if self._fenced:
+        if self.seeking:
             raise Fenced("Failed to fence subscription")
         if self._closed:
             raise Fenced(f"Subscription {self.name} was closed: its topic is opened afresh")
-        self._fenced = True
+        self.seeking = True
         try:
             self.disconnect_all()
             await move()
             if self._pending is not None:
                 await self._pending.moved()
         finally:
-            self._fenced = False
+            self.seeking = False
 
     async def close_logs(self) -> None:
         """Let go of what is kept of transactions, once nobody uses it any more."""

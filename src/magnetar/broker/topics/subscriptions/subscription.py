@@ -54,13 +54,8 @@ class Subscription(ABC):
         self._policies = state.policies
         self._tasks = tasks
         self._clock = state.clock
-        self._fenced = False  # By a seek under way.
+        self.seeking = False  # A seek is under way, for which its consumers were let go.
         self._closed = False
-
-    @property
-    def seeking(self) -> bool:
-        """Whether a seek is under way, for which its consumers were let go."""
-        return self._fenced
 
     @property
     @abstractmethod
@@ -294,7 +289,7 @@ class Subscription(ABC):
             self.dispatch = None
 
     def _check_agreement(self, request: SubscribeRequest) -> None:
-        if self._fenced or self._closed:
+        if self.seeking or self._closed:
             raise Fenced(f"Subscription {self.name} is fenced: a seek or deletion is under way")
         if not self.consumers or self.type is None:
             return

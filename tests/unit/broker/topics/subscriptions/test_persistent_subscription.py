@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from magnetar.errors import Fenced
-from magnetar.model.position import EARLIEST, Position
+from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 EXCLUSIVE = SubscriptionType.EXCLUSIVE
 SHARED = SubscriptionType.SHARED
@@ -29,39 +28,22 @@ async def test_a_seek_closes_consumers_first_and_moves_the_place(bench):
     await again.until(lambda e: e.got() == ["b", "c"])
 
 
-async def test_two_seeks_at_once_are_one_too_many(bench):
+async def test_two_seeks_at_once_are_one_too_many(bench, held_search):
     _, subscription, _ = await bench.consumer(EXCLUSIVE)
-    arrived = asyncio.Event()
-    release = asyncio.Event()
-
-    async def slow():
-        arrived.set()
-        await release.wait()
-        return EARLIEST
-
-    first = asyncio.ensure_future(subscription.seek(slow, []))
-    await arrived.wait()
+    first = asyncio.ensure_future(subscription.seek(held_search, []))
+    await held_search.arrived.wait()
     with pytest.raises(Fenced, match="Failed to fence subscription"):
-        await subscription.seek(slow, [])
-    release.set()
+        await subscription.seek(held_search, [])
+    held_search.release.set()
     await first
 
 
-async def test_a_seek_during_which_the_topic_closes_did_not_work(bench, monkeypatch):
+async def test_a_seek_during_which_the_topic_closes_did_not_work(bench, held_search):
     _, subscription, _ = await bench.consumer(EXCLUSIVE)
-    arrived = asyncio.Event()
-    release = asyncio.Event()
-
-    async def slow(*_):
-        arrived.set()
-        await release.wait()
-        return EARLIEST
-
-    monkeypatch.setattr(ManagedLedger, "first_where", slow)
     seeking = asyncio.ensure_future(bench.topic.seek_to_time(subscription, 0))
-    await arrived.wait()
+    await held_search.arrived.wait()
     await bench.topic.close()
-    release.set()
+    held_search.release.set()
     with pytest.raises(Fenced, match="closed during the seek"):
         await seeking
 
