@@ -235,6 +235,9 @@ class SimulatedKazoo:
                 async with asyncio.timeout(self._timeout_s * 2 / 3):
                     make = partial(Messages, self._taken, self._lost)
                     _, messages = await self._loop.create_connection(make, host, int(port))
+                    if self._stopped:
+                        messages.abort()
+                        return
                     self._messages = messages
                     messages.send("connect", self._session, self._timeout_s)
                     await self._changed.wait()

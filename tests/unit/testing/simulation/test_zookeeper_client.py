@@ -17,3 +17,21 @@ async def test_who_stops_before_it_is_connected_leaves_no_connection():
         kazoo.stop()
         await lost.wait()
     server.close()
+
+
+async def test_who_stops_while_it_connects_begins_no_session():
+    asked, lost = [], asyncio.Event()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: Messages(lambda _, message: asked.append(message), lambda _: lost.set()),
+        "127.0.0.1",
+        0,
+    )
+    host, port = server.sockets[0].getsockname()
+    kazoo = SimulatedKazoo(f"{host}:{port}")
+    kazoo.start_async()
+    loop.call_soon(kazoo.stop)  # After the task's first step, which has no connection yet.
+    async with asyncio.timeout(5):
+        await lost.wait()
+    server.close()
+    assert not asked
