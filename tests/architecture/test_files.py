@@ -18,6 +18,7 @@ TESTED_ELSEWHERE = {
     "model/cluster_stores.py": "values; tests/cluster/test_stores_seen.py",
     "broker/admin/transaction_metrics.py": "tests/golden/metrics",
     "broker/admin/metrics.py": "tests/golden/metrics, routes/test_metrics.py",
+    "broker/topics/topic_mark.py": "tests/unit/broker/admin/test_topic_rows.py",
     "broker/admin/messages/redrive.py": "tests/client/test_operator_letters.py, as the next ones",
     "broker/admin/routes/redrive.py": "tests/client/test_operator_letters.py",
     "broker/admin/routes/replay.py": "tests/client/test_operator_letters.py",

@@ -6,31 +6,18 @@ Nothing is computed before somebody asks.
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
-from magnetar.broker.admin.exposition import END, MetricTable, labels_of, lines
+from magnetar.broker.admin.exposition import END, MetricTable, lines
 from magnetar.broker.admin.overview import PAUSE_S
-from magnetar.broker.admin.rates import (
-    NO_RATES,
-    THE_COMPACTION,
-    THE_TOPIC,
-    TopicRates,
-    consumer_key,
-    publisher_key,
-    remote_key,
-    replicator_key,
-    subscription_key,
-)
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, together
+from magnetar.broker.admin.topic_rows import RowMaker, TopicRows
 from magnetar.broker.threads import imported
 from magnetar.broker.topics.log.backlog_limits import Backlogged
 from magnetar.broker.topics.topic import StoredTopic, Topic
-from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import MagnetarError
-from magnetar.model.counts import WriteCounts
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.stats import SubscriptionStats, TopicStats
 from magnetar.model.system_topics import is_system_topic
 
 WORK_S: Final = 0.0005
@@ -39,7 +26,8 @@ PIECE_BYTES: Final = 64 * 1024
 """So much of the answer is written at once, and a little more."""
 ROWS_TOGETHER: Final = 100
 """Topics of a namespace that are added to its sums at once."""
-_NOTHING: Final = WriteCounts()
+_BYTES_IN: Final = SUMMED.index["pulsar_in_bytes_total"]
+_BYTES_OUT: Final = SUMMED.index["pulsar_out_bytes_total"]
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
 
@@ -60,39 +48,41 @@ class _Scrape:
 
     def __init__(self, admin: MetricServices) -> None:
         self._admin = admin
-        self._rates = admin.rates
         self._clock = admin.broker.clock
         self._turn_began = admin.broker.clock.now()
         self.topics: dict[NamespaceName, int] = defaultdict(int)
         self.sums: dict[NamespaceName, Sequence[float]] = {}
-        self._labels_of_namespaces: dict[NamespaceName, str] = {}
         # Those that are not in the sums yet.
         self._rows: dict[NamespaceName, list[Sequence[float]]] = defaultdict(list)
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
         settings, loaded = admin.broker.metrics, len(admin.broker.topics.loaded)
         self._by_topic = settings.topics and not 0 < settings.topics_max < loaded
+        self._maker = RowMaker(admin.broker.cluster, admin.rates, settings, by_topic=self._by_topic)
         self._tables = {kind: MetricTable(its.columns) for kind, its in METRICS.items()}
 
     async def pass_topics(self) -> None:
         """Note what all open topics have."""
-        oldest = self._admin.scrapes.oldest
+        scrapes, loaded = self._admin.scrapes, self._admin.broker.topics.loaded
         known: set[tuple[str, str]] = set()
-        for name, topic in list(self._admin.broker.topics.loaded.items()):
-            ages: dict[str, float] = {}
-            if (stored := topic.stored) is not None:
-                for each in [its for its in stored.upkeep.backlogs() if its.backlog]:
-                    ages[each.name] = await self._age_s(stored, each)
-                    known.add((str(name), each.name))
-            self._note(name, topic, ages)
+        for name, topic in list(loaded.items()):
+            mark, its = self._maker.mark(name, topic), scrapes.rows.get(name)
+            if mark is None or its is None or its.mark != mark:
+                ages = await self._ages(topic)
+                known.update((str(name), each) for each in ages)
+                its = self._maker.make(name, topic, ages, mark)
+                scrapes.keep(name, its)
+            self._add(name, its)
             await self._give_way()
-        for gone in oldest.keys() - known:
-            del oldest[gone]
+        for gone in scrapes.oldest.keys() - known:
+            del scrapes.oldest[gone]
+        for closed in [name for name in scrapes.rows if name not in loaded]:
+            del scrapes.rows[closed]
         for namespace in self._rows:
             self._sum_up(namespace)
         if not self._by_topic:
-            for namespace, its in self.sums.items():
-                self._tables["summed"].add(self._labels(namespace), its)
+            for namespace, sums in self.sums.items():
+                self._tables["summed"].add(self._maker.labels(namespace), sums)
 
     async def pieces(self, head: Iterable[bytes], end: bytes) -> AsyncIterator[bytes]:
         """The answer; ``head`` has the metrics of the broker.
@@ -110,65 +100,21 @@ class _Scrape:
             await self._give_way()
         yield b"".join(waiting)
 
-    def _note(self, name: TopicName, topic: Topic, ages: dict[str, float]) -> None:
-        settings, topic_name = self._admin.broker.metrics, str(name)
-        stats, rates = topic_stats(topic), self._rates.of(topic_name)
-        published = rates.get(THE_TOPIC, NO_RATES)
-        delivered = [rates.get(subscription_key(its), NO_RATES) for its in stats.subscriptions]
-        written = self._rates.written(topic_name) or _NOTHING
-        period_s, namespace = settings.interval_s, name.namespace
-        summed = SUMMED.values(stats, published, delivered, written, period_s)
-        self._sum(name, stats, summed)
-        if not self._by_topic:
-            return
-        labels = self._labels(namespace, name)
-        self._tables["summed"].add(labels, summed)
-        durable = [
-            age
-            for its, age in ages.items()
-            if its in stats.subscriptions and stats.subscriptions[its].durable
-        ]
-        self._add("topic", labels, stats, published, max(durable, default=-1))
-        if stats.open_transactions or stats.committed_transactions or stats.aborted_transactions:
-            self._add("transactions", labels, stats)
-        if stats.compaction_writes is not None or stats.compacted_entries:
-            compacted = self._rates.compacted(topic_name) or _NOTHING
-            read = rates.get(THE_COMPACTION, NO_RATES)
-            self._add("compaction", labels, stats, read, compacted, period_s)
-        if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
-            self._add("evictions", labels_of(labels, quota_type="size"), stats.size_evictions)
-            self._add("evictions", labels_of(labels, quota_type="time"), stats.age_evictions)
-        for cluster, there in stats.replication.items():
-            if topic.stored is not None and cluster in topic.stored.replicators:
-                there.age_s = max(ages.get(topic.stored.replicators[cluster].name, 0), 0)
-            sent = rates.get(replicator_key(cluster), NO_RATES)
-            came = rates.get(remote_key(cluster), NO_RATES)
-            self._add("replicator", labels_of(labels, remote_cluster=cluster), there, sent, came)
-        of_each = zip(stats.subscriptions.items(), delivered, strict=True)
-        for (its_name, its), its_rates in of_each:
-            mine = labels_of(labels, subscription=its_name)
-            self._add("subscription", mine, its, its_rates, ages.get(its_name, -1))
-            self._note_subscription(mine, its_name, its, rates)
-        for producer in stats.publishers if settings.producers else ():
-            mine = labels_of(
-                labels,
-                producer_name=producer.producer_name,
-                producer_id=str(producer.producer_id),
-            )
-            self._add("producer", mine, rates.get(publisher_key(producer), NO_RATES))
-
-    def _sum(self, name: TopicName, stats: TopicStats, summed: Sequence[float]) -> None:
-        namespace = name.namespace
+    def _add(self, name: TopicName, its: TopicRows) -> None:
+        """Add what is told of a topic to the tables and the sums."""
+        for kind, labels, values in its.rows:
+            self._tables[kind].add(labels, values)
+        namespace, summed = name.namespace, its.summed
         self.topics[namespace] += 1
         rows = self._rows[namespace]
         rows.append(summed)
         if len(rows) >= ROWS_TOGETHER:
             self._sum_up(namespace)
         if is_system_topic(name):
-            self.system_bytes[0] += stats.bytes_in_counter
-            self.system_bytes[1] += stats.bytes_out_counter
-        self.evictions["size"] += stats.size_evictions
-        self.evictions["time"] += stats.age_evictions
+            self.system_bytes[0] += int(summed[_BYTES_IN])
+            self.system_bytes[1] += int(summed[_BYTES_OUT])
+        self.evictions["size"] += its.size_evictions
+        self.evictions["time"] += its.age_evictions
 
     def _sum_up(self, namespace: NamespaceName) -> None:
         """Add the rows of a namespace to its sums. One at a time would take three times as long."""
@@ -177,36 +123,13 @@ class _Scrape:
         self.sums[namespace] = together(rows if before is None else (before, *rows))
         rows.clear()
 
-    def _note_subscription(
-        self, labels: str, name: str, stats: SubscriptionStats, rates: TopicRates
-    ) -> None:
-        for limit in ("subscription", "topic", "broker") if stats.rate_waits else ():
-            self._add("throttled", labels_of(labels, reason=limit), stats.rate_waits, limit)
-        if stats.blocked_why and stats.blocked_since_ms:
-            self._add("blocked", labels_of(labels, reason=stats.blocked_why))
-        for consumer in stats.consumers if self._admin.broker.metrics.consumers else ():
-            mine = labels_of(
-                labels,
-                consumer_name=consumer.consumer_name,
-                consumer_id=str(consumer.consumer_id),
-            )
-            its_rates = rates.get(consumer_key(name, consumer), NO_RATES)
-            self._add("consumer", mine, consumer, its_rates)
-
-    def _add(self, kind: str, labels: str, *known: Any) -> None:
-        self._tables[kind].add(labels, METRICS[kind].values(*known))
-
-    def _labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> str:
-        labels = self._labels_of_namespaces.get(namespace)
-        if labels is None:
-            labels = labels_of(cluster=self._admin.broker.cluster, namespace=str(namespace))
-            self._labels_of_namespaces[namespace] = labels
-        if topic is None:
-            return labels
-        if self._admin.broker.metrics.split_partition:
-            whole, index = str(topic.partitioned_name), str(topic.partition_index)
-            return labels_of(labels, topic=whole, partition=index)
-        return labels_of(labels, topic=str(topic))
+    async def _ages(self, topic: Topic) -> dict[str, float]:
+        """How old the oldest message is that is not acknowledged, by what has a backlog."""
+        stored = topic.stored
+        if stored is None:
+            return {}
+        behind = [each for each in stored.upkeep.backlogs() if each.backlog]
+        return {each.name: await self._age_s(stored, each) for each in behind}
 
     async def _age_s(self, topic: StoredTopic, subscription: Backlogged) -> float:
         """The age of its oldest message; it is read again only when the mark has moved."""

@@ -7,11 +7,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
     from magnetar.broker.admin.encoded_families import Known
+    from magnetar.broker.admin.topic_rows import TopicRows
 
 Make: TypeAlias = Callable[[], Awaitable[tuple[AsyncIterator[bytes], str]]]
 """Begins an answer: brings its pieces and its content type."""
@@ -80,10 +82,18 @@ class Scrapes:
     def __init__(self) -> None:
         # By topic and subscription: its mark, and when the first message behind that was published.
         self.oldest: dict[tuple[str, str], tuple[Position, int]] = {}
+        self.rows: dict[TopicName, TopicRows] = {}  # Of topics at which nothing happens.
         self.families: dict[str, Known] = {}  # What was told of the broker, by content type.
         self._tasks = Tasks("metrics")
         # By whether it is OpenMetrics, and of this process alone.
         self._answers: dict[tuple[bool, bool], SharedAnswer] = {}
+
+    def keep(self, name: TopicName, rows: "TopicRows") -> None:
+        """Keep the rows of a topic until it has another mark, if it has one."""
+        if rows.mark is not None:
+            self.rows[name] = rows
+        else:
+            self.rows.pop(name, None)
 
     def ask(
         self, accept: str, make: Make, *, now: float, keep_s: float, alone: bool = True

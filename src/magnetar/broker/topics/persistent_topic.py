@@ -352,6 +352,10 @@ class PersistentTopic:
             return False
         return await self.ledger.prepare_for_rest()
 
+    @property
+    def features_count(self) -> bool:
+        return self._features.counting
+
     def fill(self, stats: TopicStats) -> None:
         size, age = self.policies.backlog_quota_size, self.policies.backlog_quota_age
         stats.backlog_quota_bytes = -1 if size is None else size.limit_bytes

@@ -281,6 +281,10 @@ class StoredTopic(Topic, Protocol):
     def offloading(self) -> TopicOffload:
         """What offloads it, made where there is none. Raises TopicClosed."""
 
+    @property
+    def features_count(self) -> bool:
+        """Whether it has a feature that counts what stats tell: transactions, compaction, ..."""
+
     def fill(self, stats: TopicStats) -> None:
         """Add what only a topic that keeps messages can tell."""
 

@@ -101,6 +101,12 @@ class TopicFeatures:
         """The topic is being compacted or offloaded."""
         return self._compacts or (self.offload is not None and self.offload.running)
 
+    @property
+    def counting(self) -> bool:
+        """Whether there is one that counts what stats tell."""
+        some = self.rates or self.compaction or self.offload or self.replication
+        return some is not None or self.transactions is not None
+
     def apply(self) -> None:
         """Let the policies that hold now act, and make what they ask for."""
         policies = self._state.policies

@@ -235,7 +235,7 @@ class SimulatedKazoo:
                 async with asyncio.timeout(self._timeout_s * 2 / 3):
                     make = partial(Messages, self._taken, self._lost)
                     _, messages = await self._loop.create_connection(make, host, int(port))
-                    if self._stopped:
+                    if self._ended.is_set():  # It was stopped meanwhile.
                         messages.abort()
                         return
                     self._messages = messages
