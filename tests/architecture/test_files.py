@@ -25,6 +25,7 @@ TESTED_ELSEWHERE = {
     "broker/admin/owners.py": "tests/cluster/test_admin_requests.py, with two brokers",
     "broker/cluster/served_along.py": "a contract; test_topic_registry.py has one that is served",
     "broker/cluster/topic_logs.py": "test_topic_registry.py, as what opens topics",
+    "broker/cluster/topic_opener.py": "test_topic_registry.py, as what opens topics",
     "broker/load_manager.py": "tests/cluster/test_load.py, with two brokers",
     "broker/settings/load.py": "values; tests/cluster/test_load.py",
     "broker/peers.py": "tests/cluster/test_peers.py",

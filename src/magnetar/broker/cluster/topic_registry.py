@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from functools import partial
 from itertools import cycle
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import uuid4
 
 from magnetar.broker.creation import Creation
@@ -18,13 +18,10 @@ from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.features.shared_rates import SharedRates
 from magnetar.broker.topics.log.deletions import Deletions
-from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
-from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.remote_topic import OtherClusters
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_context import TopicContext
-from magnetar.broker.topics.transaction_logs import delete_logs
 from magnetar.clock import Clock
 from magnetar.errors import (
     MagnetarError,
@@ -41,13 +38,13 @@ from magnetar.model.counts import OperationCounts, SnapshotCounts
 from magnetar.model.names import TopicName
 from magnetar.model.system_topics import heartbeat_broker
 from magnetar.model.txn_id import TxnId
-from magnetar.storage.managed_ledger.managed_ledger_factory import NOTHING_FOUND
 from magnetar.storage.record_log import RecordLog
 from magnetar.tasks import Tasks
 
 from .ownership import Ownership
 from .served_along import ServedAlong
 from .topic_logs import TopicLogs
+from .topic_opener import How, TopicOpener
 
 log = logging.getLogger(__name__)
 
@@ -56,15 +53,6 @@ DELETE_AGAIN_S: Final = 0.1
 DELETE_AGAIN_S_MAX: Final = 10.0
 """How long to wait before a deletion that a full disk refused is tried again: twice as long each
 time."""
-
-
-class _How(NamedTuple):
-    """How a topic is opened."""
-
-    create: bool  # Where it is not there.
-    asked: bool = False  # By an administrator, whatever auto-creation says.
-    writes: bool = False  # Something is going to be appended, at once.
-    new: bool = False  # It is admitted; nothing should be stored of it, and is not looked for.
 
 
 class TopicRegistry:
@@ -90,7 +78,7 @@ class TopicRegistry:
         deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
         new_uid: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """``deleted`` remove what others keep for a topic whose log is deleted.
+        """``deleted`` are those of ``TopicOpener``.
 
         ``open_records`` opens the record logs of transactions, by name and cursor.
         """
@@ -102,6 +90,7 @@ class TopicRegistry:
         self.served_along: ServedAlong | None = None
         self._resources = resources
         self._bundles: dict[TopicName, Bundle] = {}  # In which those of ``loaded`` are.
+        self._splitting: dict[Bundle, asyncio.Event] = {}  # By part: when its split has ended.
         self._opening: dict[TopicName, Opening] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._logs = logs
@@ -110,9 +99,7 @@ class TopicRegistry:
         self._deletions = deletions
         self._settings = settings
         self._clock = clock
-        self._deleted = deleted
-        self._failed = self._write_failed  # One method object for all topics.
-        self._context = TopicContext(
+        context = self._context = TopicContext(
             settings,
             clock,
             iteration,
@@ -122,6 +109,9 @@ class TopicRegistry:
             clusters=clusters,
             entry_size_max=entry_size_max,
             new_uid=new_uid,
+        )
+        self._opener = TopicOpener(
+            resources, logs, creation, policies, deletions, context, self._write_failed, deleted
         )
         self._tasks = Tasks("topics")
         self._closed = False
@@ -158,7 +148,7 @@ class TopicRegistry:
             if coming:
                 stack.enter_context(self._logs.begun(name, await self._policies.of(name)))
             await self.ownership.check(bundle, name, coming=coming)
-            opened = await self._open_once(name, _How(create=create, writes=writes))
+            opened = await self._open_once(name, How(create=create, writes=writes))
             self._expect_appends(opened, writes=writes)  # A consumer may have opened it.
             return opened
 
@@ -177,7 +167,7 @@ class TopicRegistry:
     async def create(self, name: TopicName) -> Topic:
         """Open a topic, created whatever auto-creation says: an administrator asked."""
         await self.serve(name)
-        return await self._open_once(name, _How(create=True, asked=True))
+        return await self._open_once(name, How(create=True, asked=True))
 
     def begin_new(self, name: TopicName, bundle: Bundle, *, look: bool) -> Opening | None:
         """Begin to create a topic that ``Creation`` has admitted, or to open what is stored.
@@ -187,7 +177,7 @@ class TopicRegistry:
         """
         busy = name in self.loaded or name in self._opening or name in self._closing
         begins = self.ownership.owns(bundle) and not busy
-        return self._begin(name, _How(create=True, asked=True, new=not look)) if begins else None
+        return self._begin(name, How(create=True, asked=True, new=not look)) if begins else None
 
     async def serve(self, name: TopicName) -> None:
         """Serve the bundle of a topic where no broker does. Raises NotOwner where another does."""
@@ -202,6 +192,8 @@ class TopicRegistry:
         ``to`` is the broker that has it next, of which clients are told; without one, the broker
         that its load manager chooses, where it has any.
         """
+        while (split := self._splitting.get(bundle)) is not None:
+            await split.wait()
         if to is None:
             to = await self.ownership.successor(bundle)
         to = None if to == self.ownership.own else to
@@ -220,14 +212,22 @@ class TopicRegistry:
         """Serve the parts of a bundle instead, whose topics stay open. Raises NotOwner.
 
         The parts are acquired before ``stored`` says that they are bundles, and the whole is
-        released after it, so that no other broker can have a part.
+        released after it, so that no other broker can have a part. Who unloads a part waits until
+        its topics are known to be in it.
         """
-        if (owner := await self.ownership.acquire(bundle)) is not self.ownership.own:
-            raise self.ownership.elsewhere(bundle, owner)
-        await asyncio.gather(*map(self.ownership.acquire, parts))
-        await stored()
-        for name in self._loaded_in(bundle):
-            self._bundles[name] = next(part for part in parts if part.holds(name))
+        ended = asyncio.Event()
+        self._splitting.update(dict.fromkeys(parts, ended))
+        try:
+            for each in (bundle, *parts):
+                if (owner := await self.ownership.acquire(each)) is not self.ownership.own:
+                    raise self.ownership.elsewhere(each, owner)
+            await stored()
+            for name in self._loaded_in(bundle):
+                self._bundles[name] = next(part for part in parts if part.holds(name))
+        finally:
+            ended.set()
+            for part in [each for each in parts if self._splitting.get(each) is ended]:
+                del self._splitting[part]
         await self.ownership.unload(bundle, self._close_bundle)
 
     async def unload(self, name: TopicName) -> None:
@@ -287,7 +287,7 @@ class TopicRegistry:
         for name in await self._deletions.begun():
             try:
                 await self.serve(name)
-                await self._finish_deletion(name)
+                await self._opener.finish_deletion(name)
             except NotOwner:
                 continue
             except MagnetarError as error:
@@ -298,7 +298,7 @@ class TopicRegistry:
     async def _delete(self, topic: Topic) -> None:
         if topic.stored is None:
             await topic.delete()
-            await self._forget(topic.name)
+            await self._opener.forget(topic.name)
             return
         try:
             await self._deletions.begin(topic.name)
@@ -307,7 +307,7 @@ class TopicRegistry:
             raise
         try:
             await topic.delete()
-            await self._end_deletion(topic.name)
+            await self._opener.end_deletion(topic.name)
         except MagnetarError as error:
             log.warning("topic.not_deleted topic=%s error=%s: it is tried again", topic.name, error)
             self._tasks.spawn(f"delete {topic.name}", self._keep_deleting(topic.name))
@@ -326,23 +326,6 @@ class TopicRegistry:
                 return  # Its owner finishes it.
             except MagnetarError:
                 continue
-
-    async def _finish_deletion(self, name: TopicName) -> None:
-        if await self._deletions.has_begun(name):
-            ledger = await self._logs.open(name, await self._policies.of(name))
-            await delete_logs(self._context, name, ledger)
-            await ledger.delete()
-            await self._end_deletion(name)
-
-    async def _end_deletion(self, name: TopicName) -> None:
-        await self._forget(name)
-        await self._deletions.end(name)
-
-    async def _forget(self, name: TopicName) -> None:
-        """Remove what others keep for a topic, and its name."""
-        self.resting.discard(name)
-        for forget in self._deleted:
-            await forget(name)
 
     async def close(self) -> None:
         """Close every topic: everything answered is durable, every cursor saved."""
@@ -393,7 +376,7 @@ class TopicRegistry:
     def _loaded_in(self, bundle: Bundle) -> list[TopicName]:
         return [name for name, its in self._bundles.items() if its == bundle]
 
-    async def _open_once(self, name: TopicName, how: _How) -> Topic:
+    async def _open_once(self, name: TopicName, how: How) -> Topic:
         """The topic, once no open or close is under way; opened if it is not."""
         while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
             await asyncio.wait([busy])  # It may have failed where this succeeds.
@@ -404,7 +387,7 @@ class TopicRegistry:
             raise opened
         return opened
 
-    def _begin(self, name: TopicName, how: _How) -> Opening:
+    def _begin(self, name: TopicName, how: How) -> Opening:
         self._check_open()
         # The task is the registry's: a client that gives up must not leave half a topic.
         opening = self._tasks.spawn(f"open {name}", self._open(name, how))
@@ -426,14 +409,13 @@ class TopicRegistry:
         self._bundles[name] = bundle
         self.resting.discard(name)
 
-    async def _open(self, name: TopicName, how: _How) -> Topic | MagnetarError:
+    async def _open(self, name: TopicName, how: How) -> Topic | MagnetarError:
         """Return errors to the caller of ``get``; log those of the storage as well."""
         try:
             self._settings.check_domain(name)
             self.ownership.check_kept(await self._resources.bundle(name), name)  # It has waited.
             with self.loads.counted(self._clock.now):
-                opens = self._open_persistent if name.persistent else self._open_non_persistent
-                topic: Topic = await opens(name, how)
+                topic = await self._opener.open(name, how)
             await self._add(topic)
         except StorageError as error:
             log.error("topic.not_opened topic=%s error=%s", name, error)  # noqa: TRY400 - it says where
@@ -441,39 +423,6 @@ class TopicRegistry:
         except MagnetarError as error:
             return error
         return topic
-
-    async def _open_persistent(self, name: TopicName, how: _How) -> Topic:
-        if how.new:
-            found, policies = NOTHING_FOUND, await self._policies.of(name)
-        else:
-            found, deleting, policies = await asyncio.gather(
-                self._logs.find(name), self._deletions.has_begun(name), self._policies.of(name)
-            )
-            if deleting:
-                await self._finish_deletion(name)
-                found, policies = await self._logs.find(name), await self._policies.of(name)
-        exists = how.new or found.record is not None
-        async with self._creation.topic(name, exists=exists, create=how.create, asked=how.asked):
-            ledger = await self._logs.open(name, policies, found, writes=how.writes)
-        topic = PersistentTopic(
-            name, ledger, context=self._context, policies=policies, failed=self._failed
-        )
-        try:
-            await topic.recover()
-        except MagnetarError:
-            await topic.close()
-            raise
-        current = await self._policies.of(name)
-        if current is not policies:
-            topic.apply(current)
-        return topic
-
-    async def _open_non_persistent(self, name: TopicName, how: _How) -> Topic:
-        exists = await self._resources.topic_exists(name)
-        async with self._creation.topic(name, exists=exists, create=how.create, asked=how.asked):
-            policies = await self._policies.of(name)
-            self._creation.opened(name)
-        return NonPersistentTopic(name, context=self._context, policies=policies)
 
     def _expect_appends(self, topic: Topic, *, writes: bool) -> None:
         if writes and self._logs.begins_early and topic.stored is not None:

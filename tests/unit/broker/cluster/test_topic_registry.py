@@ -30,6 +30,7 @@ from magnetar.errors import (
 )
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.broker_address import BrokerAddress
+from magnetar.model.bundles import halved
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.storage.codec.json_codec import JsonCodec
@@ -193,6 +194,43 @@ async def test_who_waited_while_a_bundle_was_unloaded_opens_none_of_its_logs(ope
     await unloading
     assert [type(each) for each in found] == [NotOwner] * 3
     assert opened.logs.count == 1
+
+
+async def test_a_part_is_unloaded_with_its_topics_once_it_is_split_off(opened):
+    """Else they stay open in it, and the broker that has it next opens them, too."""
+    topic = await opened.registry.get(PLAIN, create=True)
+    bundle = await opened.resources.bundle(PLAIN)
+    parts = bundle.split_at(list(halved(bundle)))
+    part = next(each for each in parts if each.holds(PLAIN))
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def stored():
+        begun.set()
+        await goes_on.wait()
+
+    splitting = asyncio.ensure_future(opened.registry.split_bundle(bundle, parts, stored))
+    await begun.wait()
+    unloading = asyncio.ensure_future(opened.registry.unload_bundle(part))
+    await until_idle()
+    assert (opened.ownership.owns(part), unloading.done()) == (True, False)
+    goes_on.set()
+    await asyncio.gather(splitting, unloading)
+    assert (topic.name in opened.registry.loaded, opened.ownership.owns(part)) == (False, False)
+    assert opened.ownership.bundles == [each for each in parts if each is not part]
+
+
+async def test_a_bundle_is_not_split_where_another_broker_has_a_part(opened):
+    """It may have failed to split the same bundle, and kept the parts."""
+    topic = await opened.registry.get(PLAIN, create=True)
+    bundle = await opened.resources.bundle(PLAIN)
+    parts = bundle.split_at(list(halved(bundle)))
+    other = BrokerAddress.of("other", 1, 2)
+    await opened.metadata.put(paths.bundle_owner(parts[1]), JsonCodec().encode_owner(other))
+    stored = []
+    with pytest.raises(NotOwner, match="is served by other"):
+        await opened.registry.split_bundle(bundle, parts, lambda: stored.append(1))
+    assert (stored, opened.registry.loaded[PLAIN]) == ([], topic)
+    await asyncio.wait_for(opened.registry.unload_bundle(parts[0]), 5)
 
 
 async def test_policies_that_change_while_a_topic_is_opened_hold_for_it(opened, monkeypatch):
