@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-from magnetar.broker.admin.exposition import END, MetricTable, lines
+from magnetar.broker.admin.exposition import END, ROWS_TOGETHER, MetricTable, lines
 from magnetar.broker.admin.overview import PAUSE_S
+from magnetar.broker.admin.scrapes import SumsOfRows
 from magnetar.broker.admin.services import MetricServices
 from magnetar.broker.admin.topic_metrics import METRICS, SUMMED, together
 from magnetar.broker.admin.topic_rows import RowMaker, TopicRows
@@ -24,8 +25,6 @@ WORK_S: Final = 0.0005
 """Others get the event loop after so much work."""
 PIECE_BYTES: Final = 64 * 1024
 """So much of the answer is written at once, and a little more."""
-ROWS_TOGETHER: Final = 100
-"""Topics of a namespace that are added to its sums at once."""
 _BYTES_IN: Final = SUMMED.index["pulsar_in_bytes_total"]
 _BYTES_OUT: Final = SUMMED.index["pulsar_out_bytes_total"]
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
@@ -54,6 +53,7 @@ class _Scrape:
         self.sums: dict[NamespaceName, Sequence[float]] = {}
         # Those that are not in the sums yet.
         self._rows: dict[NamespaceName, list[Sequence[float]]] = defaultdict(list)
+        self._sums_of_rows: SumsOfRows = {}
         self.system_bytes = [0, 0]
         self.evictions = Counter[str]()  # Of all open topics, by the type of the quota.
         settings, loaded = admin.broker.metrics, len(admin.broker.topics.loaded)
@@ -78,8 +78,9 @@ class _Scrape:
             del scrapes.oldest[gone]
         for closed in [name for name in scrapes.rows if name not in loaded]:
             del scrapes.rows[closed]
-        for namespace in self._rows:
+        for namespace in list(self._rows):
             self._sum_up(namespace)
+        scrapes.sums = self._sums_of_rows
         if not self._by_topic:
             for namespace, sums in self.sums.items():
                 self._tables["summed"].add(self._maker.labels(namespace), sums)
@@ -90,7 +91,7 @@ class _Scrape:
         To write a piece costs more than to make most lines, so many go together.
         """
         waiting, size = [], 0
-        lines_of_topics = map(str.encode, lines(self._tables.values()))
+        lines_of_topics = lines(self._tables.values(), self._admin.scrapes.lines)
         for part in chain(head, lines_of_topics, (end,)):
             waiting.append(part)
             size += len(part)
@@ -102,8 +103,8 @@ class _Scrape:
 
     def _add(self, name: TopicName, its: TopicRows) -> None:
         """Add what is told of a topic to the tables and the sums."""
-        for kind, labels, values in its.rows:
-            self._tables[kind].add(labels, values)
+        for kind, row in its.rows:
+            self._tables[kind].rows.append(row)
         namespace, summed = name.namespace, its.summed
         self.topics[namespace] += 1
         rows = self._rows[namespace]
@@ -118,10 +119,14 @@ class _Scrape:
 
     def _sum_up(self, namespace: NamespaceName) -> None:
         """Add the rows of a namespace to its sums. One at a time would take three times as long."""
-        rows = self._rows[namespace]
+        rows = self._rows.pop(namespace)
+        place = (namespace, self.topics[namespace])
+        known, sums = self._admin.scrapes.sums.get(place, ((), ()))
+        if known != rows:
+            sums = together(rows)
+        self._sums_of_rows[place] = rows, sums
         before = self.sums.get(namespace)
-        self.sums[namespace] = together(rows if before is None else (before, *rows))
-        rows.clear()
+        self.sums[namespace] = sums if before is None else together((before, sums))
 
     async def _ages(self, topic: Topic) -> dict[str, float]:
         """How old the oldest message is that is not acknowledged, by what has a backlog."""

@@ -4,19 +4,24 @@ An answer is dear where there are many topics. Whoever asks while one is being m
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from magnetar.model.names import TopicName
+from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import Position
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
     from magnetar.broker.admin.encoded_families import Known
+    from magnetar.broker.admin.exposition import KeptLines
     from magnetar.broker.admin.topic_rows import TopicRows
 
 Make: TypeAlias = Callable[[], Awaitable[tuple[AsyncIterator[bytes], str]]]
 """Begins an answer: brings its pieces and its content type."""
+SumsOfRows: TypeAlias = dict[
+    tuple[NamespaceName, int], tuple[Sequence[Sequence[float]], Sequence[float]]
+]
+"""Rows that are summed together, and their sums; by how many topics of a namespace were before."""
 _OPENMETRICS: Final = "openmetrics"
 
 
@@ -83,6 +88,8 @@ class Scrapes:
         # By topic and subscription: its mark, and when the first message behind that was published.
         self.oldest: dict[tuple[str, str], tuple[Position, int]] = {}
         self.rows: dict[TopicName, TopicRows] = {}  # Of topics at which nothing happens.
+        self.lines: KeptLines = {}  # Of their rows, and others'.
+        self.sums: SumsOfRows = {}
         self.families: dict[str, Known] = {}  # What was told of the broker, by content type.
         self._tasks = Tasks("metrics")
         # By whether it is OpenMetrics, and of this process alone.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from magnetar.broker.admin.exposition import labels_of
+from magnetar.broker.admin.exposition import Row, labels_of
 from magnetar.broker.admin.rates import (
     NO_RATES,
     THE_COMPACTION,
@@ -26,8 +26,8 @@ from magnetar.model.counts import WriteCounts
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import SubscriptionStats
 
-Row: TypeAlias = tuple[str, str, Sequence[float]]
-"""The kind of thing, its labels, and a value for each metric of the kind."""
+RowOf: TypeAlias = tuple[str, Row]
+"""The kind of a thing, by which ``METRICS`` has its columns, and its row."""
 _NOTHING: WriteCounts = WriteCounts()
 
 
@@ -40,7 +40,7 @@ class TopicRows:
     summed: Sequence[float]
     size_evictions: int
     age_evictions: int
-    rows: Sequence[Row]
+    rows: Sequence[RowOf]
 
 
 class RowMaker:
@@ -74,16 +74,16 @@ class RowMaker:
         delivered = [rates.get(subscription_key(its), NO_RATES) for its in stats.subscriptions]
         written = self._rates.written(topic_name) or _NOTHING
         summed = SUMMED.values(stats, published, delivered, written, period_s)
-        rows: list[Row] = []
+        rows: list[RowOf] = []
         made = TopicRows(mark, summed, stats.size_evictions, stats.age_evictions, rows)
         if not self._by_topic:
             return made
 
         def add(kind: str, labels: str, *known: Any) -> None:
-            rows.append((kind, labels, METRICS[kind].values(*known)))
+            rows.append((kind, (labels, METRICS[kind].values(*known))))
 
         labels = self.labels(name.namespace, name)
-        rows.append(("summed", labels, summed))
+        rows.append(("summed", (labels, summed)))
         durable = [
             age
             for its, age in ages.items()
@@ -121,15 +121,15 @@ class RowMaker:
 
     def _of_subscription(
         self, labels: str, name: str, stats: SubscriptionStats, rates: TopicRates
-    ) -> list[Row]:
+    ) -> list[RowOf]:
         """What only some subscriptions have."""
-        rows: list[Row] = []
+        rows: list[RowOf] = []
         for limit in ("subscription", "topic", "broker") if stats.rate_waits else ():
             waits = METRICS["throttled"].values(stats.rate_waits, limit)
-            rows.append(("throttled", labels_of(labels, reason=limit), waits))
+            rows.append(("throttled", (labels_of(labels, reason=limit), waits)))
         if stats.blocked_why and stats.blocked_since_ms:
             mine = labels_of(labels, reason=stats.blocked_why)
-            rows.append(("blocked", mine, METRICS["blocked"].values()))
+            rows.append(("blocked", (mine, METRICS["blocked"].values())))
         for consumer in stats.consumers if self._settings.consumers else ():
             mine = labels_of(
                 labels,
@@ -137,7 +137,7 @@ class RowMaker:
                 consumer_id=str(consumer.consumer_id),
             )
             its_rates = rates.get(consumer_key(name, consumer), NO_RATES)
-            rows.append(("consumer", mine, METRICS["consumer"].values(consumer, its_rates)))
+            rows.append(("consumer", (mine, METRICS["consumer"].values(consumer, its_rates))))
         return rows
 
     def labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> str:

@@ -6,7 +6,7 @@ import aiohttp
 from support.clock import ManualClock
 
 from magnetar import Client
-from magnetar.broker.admin.metrics import ROWS_TOGETHER
+from magnetar.broker.admin.exposition import ROWS_TOGETHER
 from magnetar.testing.local_broker import LocalBroker
 
 
