@@ -1,6 +1,6 @@
 """Metrics: a pass over all open topics, which gives way to others, and then the lines.
 
-Nothing is computed before somebody asks.
+Nothing is computed before somebody asks, nor again what is as it was the last time.
 """
 
 from collections import Counter, defaultdict

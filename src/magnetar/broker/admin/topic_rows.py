@@ -54,6 +54,7 @@ class RowMaker:
         self._rates = rates
         self._settings = settings
         self._by_topic = by_topic
+        self._last_summed: Sequence[float] = ()
         self._labels_of_namespaces: dict[NamespaceName, str] = {}
 
     def mark(self, name: TopicName, topic: Topic) -> Mark | None:
@@ -74,6 +75,9 @@ class RowMaker:
         delivered = [rates.get(subscription_key(its), NO_RATES) for its in stats.subscriptions]
         written = self._rates.written(topic_name) or _NOTHING
         summed = SUMMED.values(stats, published, delivered, written, period_s)
+        if summed == self._last_summed:
+            summed = self._last_summed  # Most topics are as idle as the next: one row for all.
+        self._last_summed = summed
         rows: list[RowOf] = []
         made = TopicRows(mark, summed, stats.size_evictions, stats.age_evictions, rows)
         if not self._by_topic:
