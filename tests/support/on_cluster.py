@@ -33,6 +33,9 @@ ALONE = {
     "tests/golden/test_wire.py::test_our_broker_answers_as_pulsar_did[frame-limit": (
         "an entry that is too large for a bookie is refused, where Pulsar closes its producer"
     ),
+    "tests/functions/test_functions_of_a_broker.py::test_the_broker_starts": (
+        "a broker of a cluster has its worker at once"
+    ),
     "tests/unit": "they are of one file of the source, not of stores",
 }
 """Beginnings of tests that ask for a broker that is alone, each with the reason."""

@@ -25,7 +25,12 @@ from magnetar.testing.processes import BrokerProcess
 
 pytestmark = ours_alone("it is killed, and its coordinator looked at")
 
-BEHIND = {**SETTINGS, "bindAddress": "127.0.0.2", "webServicePort": -1}
+BEHIND = {
+    **SETTINGS,
+    "bindAddress": "127.0.0.2",
+    "advertisedAddress": "127.0.0.1",
+    "webServicePort": -1,
+}
 TOPIC = "persistent://public/default/t"
 
 
