@@ -1,6 +1,6 @@
 """What a scrape tells of one topic: a row of values for it, and for each thing that it has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from magnetar.broker.admin.exposition import Row, labels_of
@@ -24,7 +24,7 @@ from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.late_dataclass import dataclass
 from magnetar.model.counts import WriteCounts
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.stats import SubscriptionStats
+from magnetar.model.stats import SubscriptionStats, TopicStats
 
 RowOf: TypeAlias = tuple[str, Row]
 """The kind of a thing, by which ``METRICS`` has its columns, and its row."""
@@ -40,7 +40,7 @@ class TopicRows:
     summed: Sequence[float]
     size_evictions: int
     age_evictions: int
-    rows: Sequence[RowOf]
+    rows: list[RowOf]
 
 
 class RowMaker:
@@ -78,62 +78,62 @@ class RowMaker:
         if summed == self._last_summed:
             summed = self._last_summed  # Most topics are as idle as the next: one row for all.
         self._last_summed = summed
-        rows: list[RowOf] = []
-        made = TopicRows(mark, summed, stats.size_evictions, stats.age_evictions, rows)
+        made = TopicRows(mark, summed, stats.size_evictions, stats.age_evictions, [])
         if not self._by_topic:
             return made
-
-        def add(kind: str, labels: str, *known: Any) -> None:
-            rows.append((kind, (labels, METRICS[kind].values(*known))))
-
         labels = self.labels(name.namespace, name)
-        rows.append(("summed", (labels, summed)))
         durable = [
             age
             for its, age in ages.items()
             if its in stats.subscriptions and stats.subscriptions[its].durable
         ]
-        add("topic", labels, stats, published, max(durable, default=-1))
-        if stats.open_transactions or stats.committed_transactions or stats.aborted_transactions:
-            add("transactions", labels, stats)
-        if stats.compaction_writes is not None or stats.compacted_entries:
-            compacted = self._rates.compacted(topic_name) or _NOTHING
-            read = rates.get(THE_COMPACTION, NO_RATES)
-            add("compaction", labels, stats, read, compacted, period_s)
-        if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
-            add("evictions", labels_of(labels, quota_type="size"), stats.size_evictions)
-            add("evictions", labels_of(labels, quota_type="time"), stats.age_evictions)
-        for cluster, there in stats.replication.items():
-            if topic.stored is not None and cluster in topic.stored.replicators:
-                there.age_s = max(ages.get(topic.stored.replicators[cluster].name, 0), 0)
-            sent = rates.get(replicator_key(cluster), NO_RATES)
-            came = rates.get(remote_key(cluster), NO_RATES)
-            add("replicator", labels_of(labels, remote_cluster=cluster), there, sent, came)
+        made.rows.append(("summed", (labels, summed)))
+        made.rows.append(_row("topic", labels, stats, published, max(durable, default=-1)))
+        made.rows += self._of_features(labels, topic, ages, stats)
         of_each = zip(stats.subscriptions.items(), delivered, strict=True)
         for (its_name, its), its_rates in of_each:
             mine = labels_of(labels, subscription=its_name)
-            add("subscription", mine, its, its_rates, ages.get(its_name, -1))
-            rows += self._of_subscription(mine, its_name, its, rates)
+            made.rows.append(_row("subscription", mine, its, its_rates, ages.get(its_name, -1)))
+            made.rows += self._of_subscription(mine, its_name, its, rates)
         for producer in stats.publishers if self._settings.producers else ():
             mine = labels_of(
                 labels,
                 producer_name=producer.producer_name,
                 producer_id=str(producer.producer_id),
             )
-            add("producer", mine, rates.get(publisher_key(producer), NO_RATES))
+            made.rows.append(_row("producer", mine, rates.get(publisher_key(producer), NO_RATES)))
         return made
+
+    def _of_features(
+        self, labels: str, topic: Topic, ages: Mapping[str, float], stats: TopicStats
+    ) -> Iterator[RowOf]:
+        """What only some topics have."""
+        name = str(topic.name)
+        rates = self._rates.of(name)
+        if stats.open_transactions or stats.committed_transactions or stats.aborted_transactions:
+            yield _row("transactions", labels, stats)
+        if stats.compaction_writes is not None or stats.compacted_entries:
+            compacted = self._rates.compacted(name) or _NOTHING
+            read = rates.get(THE_COMPACTION, NO_RATES)
+            yield _row("compaction", labels, stats, read, compacted, self._settings.interval_s)
+        if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:
+            yield _row("evictions", labels_of(labels, quota_type="size"), stats.size_evictions)
+            yield _row("evictions", labels_of(labels, quota_type="time"), stats.age_evictions)
+        for cluster, there in stats.replication.items():
+            if topic.stored is not None and cluster in topic.stored.replicators:
+                there.age_s = max(ages.get(topic.stored.replicators[cluster].name, 0), 0)
+            sent = rates.get(replicator_key(cluster), NO_RATES)
+            came = rates.get(remote_key(cluster), NO_RATES)
+            yield _row("replicator", labels_of(labels, remote_cluster=cluster), there, sent, came)
 
     def _of_subscription(
         self, labels: str, name: str, stats: SubscriptionStats, rates: TopicRates
-    ) -> list[RowOf]:
+    ) -> Iterator[RowOf]:
         """What only some subscriptions have."""
-        rows: list[RowOf] = []
         for limit in ("subscription", "topic", "broker") if stats.rate_waits else ():
-            waits = METRICS["throttled"].values(stats.rate_waits, limit)
-            rows.append(("throttled", (labels_of(labels, reason=limit), waits)))
+            yield _row("throttled", labels_of(labels, reason=limit), stats.rate_waits, limit)
         if stats.blocked_why and stats.blocked_since_ms:
-            mine = labels_of(labels, reason=stats.blocked_why)
-            rows.append(("blocked", (mine, METRICS["blocked"].values())))
+            yield _row("blocked", labels_of(labels, reason=stats.blocked_why))
         for consumer in stats.consumers if self._settings.consumers else ():
             mine = labels_of(
                 labels,
@@ -141,8 +141,7 @@ class RowMaker:
                 consumer_id=str(consumer.consumer_id),
             )
             its_rates = rates.get(consumer_key(name, consumer), NO_RATES)
-            rows.append(("consumer", (mine, METRICS["consumer"].values(consumer, its_rates))))
-        return rows
+            yield _row("consumer", mine, consumer, its_rates)
 
     def labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> str:
         """The labels of a namespace, or of a topic that is in it."""
@@ -156,3 +155,7 @@ class RowMaker:
             whole, index = str(topic.partitioned_name), str(topic.partition_index)
             return labels_of(labels, topic=whole, partition=index)
         return labels_of(labels, topic=str(topic))
+
+
+def _row(kind: str, labels: str, *known: Any) -> RowOf:
+    return kind, (labels, METRICS[kind].values(*known))
