@@ -297,6 +297,7 @@ def topics(count: int, busy: int) -> None:
         use(broker, names, "used again")
         for what, place in (
             ("scrape", f"{broker.web_url}/metrics/"),
+            ("scrape again", f"{broker.web_url}/metrics/"),
             ("names of all", url),
             ("names of the partitioned ones", f"{url}/partitioned"),
         ):
