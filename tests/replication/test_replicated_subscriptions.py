@@ -46,6 +46,7 @@ async def test_a_subscription_is_made_and_moved_in_the_other_cluster():
             await published(west, first=first, count=50, batching=False)
             for _ in range(50):
                 await consumer.acknowledge(await consumer.receive(20))
+            await caught_up(west, east)  # Else it is as far as what has come yet.
             await until(lambda: backlog(east) == 0)
             assert subscription(east).replicated
         await published(west, first=100, count=1)
