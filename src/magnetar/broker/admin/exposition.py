@@ -16,7 +16,7 @@ END: Final = b"# EOF\n"
 ROWS_TOGETHER: Final = 100
 """So many rows are made into lines, or summed, at once; what is kept of them is kept together."""
 LINES_KEPT_MAX: Final = 16 * 1024 * 1024
-"""Bytes of lines that are kept from one scrape to the next, and a little more."""
+"""Bytes of lines that are kept from one scrape to the next."""
 
 Row: TypeAlias = tuple[str, Sequence[float]]
 """The labels of a thing, and its values."""
@@ -36,9 +36,9 @@ class MetricTable:
     columns: Sequence[Column]
     rows: list[Row] = field(default_factory=list)
 
-    def add(self, labels: str, values: Sequence[float]) -> None:
-        assert len(values) == len(self.columns), "a value for each column"
-        self.rows.append((labels, values))
+    def add(self, row: Row) -> None:
+        assert len(row[1]) == len(self.columns), "a value for each column"
+        self.rows.append(row)
 
 
 def labels_of(before: str = "", **labels: str) -> str:

@@ -83,7 +83,7 @@ class _Scrape:
         scrapes.sums = self._sums_of_rows
         if not self._by_topic:
             for namespace, sums in self.sums.items():
-                self._tables["summed"].add(self._maker.labels(namespace), sums)
+                self._tables["summed"].add((self._maker.labels(namespace), sums))
 
     async def pieces(self, head: Iterable[bytes], end: bytes) -> AsyncIterator[bytes]:
         """The answer; ``head`` has the metrics of the broker.
@@ -104,7 +104,7 @@ class _Scrape:
     def _add(self, name: TopicName, its: TopicRows) -> None:
         """Add what is told of a topic to the tables and the sums."""
         for kind, row in its.rows:
-            self._tables[kind].rows.append(row)
+            self._tables[kind].add(row)
         namespace, summed = name.namespace, its.summed
         self.topics[namespace] += 1
         rows = self._rows[namespace]

@@ -21,7 +21,7 @@ Make: TypeAlias = Callable[[], Awaitable[tuple[AsyncIterator[bytes], str]]]
 SumsOfRows: TypeAlias = dict[
     tuple[NamespaceName, int], tuple[Sequence[Sequence[float]], Sequence[float]]
 ]
-"""Rows that are summed together, and their sums; by how many topics of a namespace were before."""
+"""Rows that are summed together, and their sums; by how many topics of the namespace that makes."""
 _OPENMETRICS: Final = "openmetrics"
 
 

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from magnetar.broker.admin.exposition import Row, labels_of
 from magnetar.broker.admin.rates import (
     NO_RATES,
+    NOTHING_WRITTEN,
     THE_COMPACTION,
     THE_TOPIC,
     RateBook,
@@ -22,13 +23,11 @@ from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_mark import Mark, topic_mark
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.late_dataclass import dataclass
-from magnetar.model.counts import WriteCounts
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import SubscriptionStats, TopicStats
 
 RowOf: TypeAlias = tuple[str, Row]
 """The kind of a thing, by which ``METRICS`` has its columns, and its row."""
-_NOTHING: WriteCounts = WriteCounts()
 
 
 @dataclass(slots=True)
@@ -73,7 +72,7 @@ class RowMaker:
         stats, rates = topic_stats(topic), self._rates.of(topic_name)
         published = rates.get(THE_TOPIC, NO_RATES)
         delivered = [rates.get(subscription_key(its), NO_RATES) for its in stats.subscriptions]
-        written = self._rates.written(topic_name) or _NOTHING
+        written = self._rates.written(topic_name) or NOTHING_WRITTEN
         summed = SUMMED.values(stats, published, delivered, written, period_s)
         if summed == self._last_summed:
             summed = self._last_summed  # Most topics are as idle as the next: one row for all.
@@ -89,7 +88,7 @@ class RowMaker:
         ]
         made.rows.append(("summed", (labels, summed)))
         made.rows.append(_row("topic", labels, stats, published, max(durable, default=-1)))
-        made.rows += self._of_features(labels, topic, ages, stats)
+        made.rows += self._of_features(labels, topic, ages, stats, rates)
         of_each = zip(stats.subscriptions.items(), delivered, strict=True)
         for (its_name, its), its_rates in of_each:
             mine = labels_of(labels, subscription=its_name)
@@ -105,15 +104,18 @@ class RowMaker:
         return made
 
     def _of_features(
-        self, labels: str, topic: Topic, ages: Mapping[str, float], stats: TopicStats
+        self,
+        labels: str,
+        topic: Topic,
+        ages: Mapping[str, float],
+        stats: TopicStats,
+        rates: TopicRates,
     ) -> Iterator[RowOf]:
         """What only some topics have."""
-        name = str(topic.name)
-        rates = self._rates.of(name)
         if stats.open_transactions or stats.committed_transactions or stats.aborted_transactions:
             yield _row("transactions", labels, stats)
         if stats.compaction_writes is not None or stats.compacted_entries:
-            compacted = self._rates.compacted(name) or _NOTHING
+            compacted = self._rates.compacted(str(topic.name)) or NOTHING_WRITTEN
             read = rates.get(THE_COMPACTION, NO_RATES)
             yield _row("compaction", labels, stats, read, compacted, self._settings.interval_s)
         if stats.backlog_quota_bytes > 0 or stats.backlog_quota_s > 0:

@@ -182,9 +182,13 @@ class TopicRegistry:
     async def serve(self, name: TopicName) -> None:
         """Serve the bundle of a topic where no broker does. Raises NotOwner where another does."""
         self._check_open()
-        owner = await self.ownership.acquire(await self._resources.bundle(name))
+        await self._serve(await self._resources.bundle(name), name)
+
+    async def _serve(self, bundle: Bundle, asked: TopicName | Bundle) -> None:
+        """Serve a bundle where no broker does. Raises NotOwner, which names what was asked for."""
+        owner = await self.ownership.acquire(bundle)
         if owner is not self.ownership.own:
-            raise self.ownership.elsewhere(name, owner)
+            raise self.ownership.elsewhere(asked, owner)
 
     async def unload_bundle(self, bundle: Bundle, to: BrokerAddress | None = None) -> None:
         """Close the topics of a bundle and serve it no more; nothing where it is not served here.
@@ -218,9 +222,8 @@ class TopicRegistry:
         ended = asyncio.Event()
         self._splitting.update(dict.fromkeys(parts, ended))
         try:
-            for each in (bundle, *parts):
-                if (owner := await self.ownership.acquire(each)) is not self.ownership.own:
-                    raise self.ownership.elsewhere(each, owner)
+            await self._serve(bundle, bundle)
+            await asyncio.gather(*(self._serve(part, part) for part in parts))
             await stored()
             for name in self._loaded_in(bundle):
                 self._bundles[name] = next(part for part in parts if part.holds(name))

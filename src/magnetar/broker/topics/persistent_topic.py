@@ -353,7 +353,7 @@ class PersistentTopic:
         return await self.ledger.prepare_for_rest()
 
     @property
-    def features_count(self) -> bool:
+    def has_counting_features(self) -> bool:
         return self._features.counting
 
     def fill(self, stats: TopicStats) -> None:

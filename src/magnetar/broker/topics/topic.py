@@ -282,8 +282,8 @@ class StoredTopic(Topic, Protocol):
         """What offloads it, made where there is none. Raises TopicClosed."""
 
     @property
-    def features_count(self) -> bool:
-        """Whether it has a feature that counts what stats tell: transactions, compaction, ..."""
+    def has_counting_features(self) -> bool:
+        """Whether a feature counts what stats tell, such as transactions or limits on rates."""
 
     def fill(self, stats: TopicStats) -> None:
         """Add what only a topic that keeps messages can tell."""

@@ -104,8 +104,8 @@ class TopicFeatures:
     @property
     def counting(self) -> bool:
         """Whether there is one that counts what stats tell."""
-        some = self.rates or self.compaction or self.offload or self.replication
-        return some is not None or self.transactions is not None
+        those = (self.rates, self.compaction, self.offload, self.replication, self.transactions)
+        return any(those)
 
     def apply(self) -> None:
         """Let the policies that hold now act, and make what they ask for."""

@@ -10,12 +10,12 @@ Mark: TypeAlias = tuple[object, ...]
 def topic_mark(topic: Topic) -> Mark | None:
     """What is another as soon as a figure of ``topic_stats`` is; None: look at those each time.
 
-    Messages that nobody has acknowledged grow old by themselves, and what features count is theirs.
+    Those change where it has a backlog, which grows older by itself, or a feature that counts.
     Whoever attaches asks the registry for the topic, so ``used_at`` tells of one that has come,
     and gone again, since.
     """
     stored = topic.stored
-    if stored is None or stored.features_count:
+    if stored is None or stored.has_counting_features:
         return None
     mark: list[object] = [
         topic.used_at,

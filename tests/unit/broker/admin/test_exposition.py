@@ -13,8 +13,8 @@ def test_samples_of_a_name_stand_together_also_from_two_tables(monkeypatch):
     shared = Column("b", "of both")
     first, second = MetricTable((Column("a", "one"), shared)), MetricTable((shared,))
     for number in range(3):
-        first.add(labels_of(n=str(number)), (number, number * 10))
-    second.add(labels_of(m="x"), (7.5,))
+        first.add((labels_of(n=str(number)), (number, number * 10)))
+    second.add((labels_of(m="x"), (7.5,)))
     assert told([first, second]) == [
         "# HELP a one",
         "# TYPE a gauge",
@@ -67,4 +67,4 @@ def test_labels_cannot_break_out():
 
 def test_a_row_has_a_value_for_each_column():
     with pytest.raises(AssertionError):
-        MetricTable((Column("a", "one"),)).add("", (1, 2))
+        MetricTable((Column("a", "one"),)).add(("", (1, 2)))
